@@ -1,1 +1,1 @@
-"""How fast netwarp is, measured with the real command: `make bench`."""
+"""netwarp's speed, measured with the real command: `make bench`."""

@@ -1,4 +1,4 @@
-"""Measure, and print a table beside the bars that were set. Nothing is asserted: a busy machine is no fault."""
+"""Measure, and print a table beside the configured bars. Nothing is asserted, since a busy machine is not an error."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ MODULES = (
     advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
     studies, shipped, host, inference
 )  # fmt: skip
-"""Each has put its measures into `MEASURES` by being imported; they are made in this order."""
+"""Importing each module has put its measures into `MEASURES`; they are made in this order."""
 
 
 def main() -> int:
-    """Measure everything, or what the arguments name."""
+    """Measure everything, or the measures that the arguments name."""
     progress, output = Console(stderr=True), Console()
     if not output.is_terminal:
         output.width = 160

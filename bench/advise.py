@@ -1,12 +1,12 @@
 """Ask `netwarp advise` about environments drawn at random, and hold each choice against a sweep of all candidates.
 
-Where the rates down and up differ the queue is a modem's, as advice assumes. The sweep has seeds of its own; every
-candidate runs in every situation. Regret is by how much the choice's score is below the best one's there. A choice
-counts as right with a regret of at most 5 %; so does one that was called too close to call against the best, with a gap
-that lies inside the interval that was given.
+If the rates down and up differ, the queue is a modem's, as advice assumes. The sweep has separate seeds; every
+candidate runs in every situation. Regret is the difference between the choice's score and the best one's there. A
+choice counts as right with a regret of at most 5 %, or if it was called too close to call against the best, with a gap
+inside the reported interval.
 
     python -m bench advise                      all 20 environments
-    python bench/advise.py DIR FIRST LAST       these alone, a line each; what DIR holds already is not run again
+    python bench/advise.py DIR FIRST LAST       only these environments, a line each; results in DIR are not made again
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if __name__ == "__main__":
 from bench.row import Row, measure
 
 ENVIRONMENTS = tuple(number for number in range(22) if number not in (1, 7))
-"""Twenty; the present rule for ties was made by what 1 and 7 had shown, so that they are no evidence for it."""
+"""Twenty; 1 and 7 led to the present rule for ties, so they are not evidence for it."""
 _SEED = 18
 _FRESH = (5001, 5002, 5003, 5004)
 _CONTENDERS = math.log(0.8)
-"""Every candidate runs with the first of the fresh seeds, those within 20 % of the best, and the choice, with all."""
+"""Every candidate runs with the first fresh seed; those within 20 % of the best, and the choice, with all seeds."""
 _BAR_PCT = 5.0
 
 
@@ -60,8 +60,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Held:
-    """One environment's outcome: whose the queue was, the choice, the best of the sweep, the regret in percent, whether
-    it counts, and how long the choice took."""
+    """One environment's outcome: the queue's owner, the choice, the best of the sweep, the regret in percent,
+    whether it counts, and how long the choice took."""
 
     drawn: Drawn
     queue_is: str
@@ -80,7 +80,7 @@ class Held:
 
 
 def drawn(number: int) -> Drawn:
-    """The environment of that number; each is drawn by itself, so that the list does not depend on how far one goes."""
+    """The environment of that number; each is drawn separately, so that the list does not depend on its length."""
     chance = random.Random(f"{_SEED}/{number}")
     down = 10 ** chance.uniform(math.log10(2), math.log10(40))
     up = down / chance.choice([1, 1, 4, 10])
@@ -96,7 +96,7 @@ def drawn(number: int) -> Drawn:
 
 
 def hold(number: int, place: Path) -> Held:
-    """Ask, and sweep."""
+    """Ask for advice, and sweep all candidates."""
     one = drawn(number)
     engine = find_engine(None, EngineOptions())
     options = Options(rate=one.rate, rtt=one.rtt, traffic=one.traffic)
@@ -119,7 +119,7 @@ def hold(number: int, place: Path) -> Held:
 
 
 def _cpu_s() -> float:
-    """The CPU time of this process and of all that it waited for."""
+    """The CPU time of this process and of all its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
@@ -145,7 +145,7 @@ def _sweep(question: Question, choice: str, laboratory: Laboratory) -> dict[str,
 
 @measure
 def advise(place: Path) -> Iterator[Row]:
-    """Of 20 environments drawn at random, home lines behind a modem among them, those in which the choice is right."""
+    """Count the right choices in 20 environments drawn at random, some of them home lines behind a modem."""
     held = []
     for number in ENVIRONMENTS:
         held.append(hold(number, place / str(number)))

@@ -72,8 +72,8 @@ def step(head: str, cc: str) -> str:
     return (
         f'name = "bbr-step"\nduration = "65s"\n{head}{_NETWORK}queue = "pfifo limit {BUFFERS_PKTS[4]}"\n'
         f"{_BBR.format(cc=cc)}"
-        f'[[changes]]\nat = "{FALL_S:g}s"\nlink = "bottleneck"\nset = {{ rate = "5mbit" }}\n'
-        f'[[changes]]\nat = "{RISE_S:g}s"\nlink = "bottleneck"\nset = {{ rate = "25mbit" }}\n'
+        f'[[changes]]\nat = "{FALL_S:g}s"\nlink = "bottleneck"\nrate = "5mbit"\n'
+        f'[[changes]]\nat = "{RISE_S:g}s"\nlink = "bottleneck"\nrate = "25mbit"\n'
     )
 
 

@@ -17,7 +17,7 @@ from bench.row import Row, measure
 
 HEADER_BYTES, FRAME_HEADER_BYTES = 24, 16
 LAST_OCTETS = (29, 33)
-"""Where the last octets of both IPv4 addresses are, from a frame's beginning."""
+"""Offsets of the last octets of both IPv4 addresses, from a frame's beginning."""
 
 FIELDS = [
     "frame.time_epoch",
@@ -38,24 +38,24 @@ FIELDS = [
     "tcp.analysis.lost_segment",
     "tcp.analysis.zero_window",
 ]
-"""What tshark is asked for: what the columns of `netwarp pcap` are made of."""
+"""tshark's fields from which the columns of `netwarp pcap` can be computed."""
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A capture file and what it holds."""
+    """A capture file and its content."""
 
     path: Path
     packets: int
 
     @property
     def size(self) -> int:
-        """Its length in bytes."""
+        """The file's length in bytes."""
         return self.path.stat().st_size
 
 
 def repeated(capture: Path, times: int, out: Path) -> Capture:
-    """A capture that holds another one so many times: a minute later each time, and between other addresses."""
+    """Make a capture that repeats another one: each time a minute later, and between other addresses."""
     data = capture.read_bytes()
     offsets, at = [], HEADER_BYTES
     while at < len(data):
@@ -78,12 +78,12 @@ def repeated(capture: Path, times: int, out: Path) -> Capture:
 
 
 def netwarp_seconds(capture: Capture) -> float:
-    """The whole command, its table included, on one CPU."""
+    """Time the whole command, its table included, on one CPU."""
     return _seconds([str(NETWARP), "pcap", "--csv", str(capture.path)])
 
 
 def tshark_seconds(capture: Capture) -> float:
-    """The same fields from tshark, packet by packet, on one CPU."""
+    """Time tshark's output of the same fields, packet by packet, on one CPU."""
     fields = [word for field in FIELDS for word in ("-e", field)]
     return _seconds(["tshark", "-n", "-r", str(capture.path), "-T", "fields", *fields])
 
@@ -102,7 +102,7 @@ def _seconds(command: list[str]) -> float:
 
 @measure
 def pcap(place: Path) -> Iterator[Row]:
-    """Reading captures, beside tshark."""
+    """Compare the time of reading captures with tshark's."""
     run = timed(scenarios.captured(), place / "run", "--no-plots").runs[0]
     whole, snapped = (run.path / "captures" / name for name in ("bottleneck-r1.pcap", "bottleneck-h2.pcap"))
     full = repeated(whole, 3, place / "full.pcap")

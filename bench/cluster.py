@@ -1,4 +1,4 @@
-"""Runs on Dask workers, beside the local pool."""
+"""Runs on Dask workers, compared with the local pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _PATIENCE_S = 60
 
 @measure
 def cluster(place: Path) -> Iterator[Row]:
-    """Two workers of one thread each on this machine against two local jobs, in turn: a machine's speed drifts."""
+    """Compare two workers of one thread each on this machine with two local jobs, in turn, since a machine's speed
+    drifts."""
     scenario = scenarios.ten_megabits(seeds=COUNT)
     seconds = {"two Dask workers": 0.0, "two local jobs": 0.0}
     with _workers(place, 2) as address:
@@ -36,7 +37,7 @@ def cluster(place: Path) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def _workers(place: Path, count: int) -> Iterator[str]:
-    """The address of a scheduler that has so many workers."""
+    """The address of a scheduler with `count` workers."""
     place.mkdir(parents=True, exist_ok=True)
     file = place / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]

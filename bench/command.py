@@ -1,4 +1,4 @@
-"""The command under the clock."""
+"""The command's run time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Timed:
 
     @property
     def runs(self) -> list[RunDir]:
-        """Its runs, in the order of the plan."""
+        """The command's runs, in the order of the plan."""
         opened = open_result(self.result)
         return [opened.run(planned.id) for planned in opened.planned]
 
@@ -38,7 +38,7 @@ class Timed:
 
     @property
     def cpu_s(self) -> float:
-        """Seconds of a CPU's time that the same took: they hardly change on a busy machine."""
+        """CPU seconds of the same, which hardly change on a busy machine."""
         return _seconds(self.runs[0].status()["cpu_s"])
 
     @property
@@ -49,7 +49,7 @@ class Timed:
 
 
 def timed(scenario: str, place: Path, *arguments: str) -> Timed:
-    """Run a scenario's text in a fresh directory, by the clock on the wall. Raises RuntimeError if it fails."""
+    """Run a scenario's text in a fresh directory and take the real time. Raises RuntimeError if it fails."""
     place.mkdir(parents=True)
     file = place / "scenario.toml"
     file.write_text(scenario)
@@ -58,7 +58,7 @@ def timed(scenario: str, place: Path, *arguments: str) -> Timed:
 
 
 def clocked(*arguments: str, codes: Sequence[int] = (0,)) -> float:
-    """Real seconds of a whole command. Raises RuntimeError if its exit code is none of these."""
+    """Real seconds of a whole command. Raises RuntimeError if its exit code is not one of these."""
     begin = time.perf_counter()
     done = subprocess.run([str(NETWARP), *arguments], capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - begin

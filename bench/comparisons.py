@@ -1,4 +1,4 @@
-"""Two results held against each other."""
+"""Comparison of two results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUEUES = ["pfifo limit 20", "pfifo limit 100", "fq_codel", "red limit 150000 min
 
 @measure
 def compare(place: Path) -> Iterator[Row]:
-    """`netwarp compare` of two results of a sweep, the same but for their seeds."""
+    """Time `netwarp compare` on two results of a sweep that differ only in their seeds."""
     seeds = RUNS // len(QUEUES)
     results = [
         timed(

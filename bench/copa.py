@@ -1,8 +1,8 @@
 """Copa's queue over a grid of paths: alone and with a second Copa, within a factor of two of what the paper derives.
 
-`python -m bench.copa [SEEDS]` runs the grid (three seeds, unless it is told), prints the means in packets beside the
-law, and exits with 1 if one of them is outside. The law: the queue swings between 0 and 2.5 packets for each of
-1/delta of all senders (NSDI 2018, section 3), so with delta = 0.5 its mean is 2.5 packets for each sender.
+`python -m bench.copa [SEEDS]` runs the grid (three seeds by default), prints the means in packets beside the law, and
+exits with 1 if one of them is outside. The law: the queue swings between 0 and 2.5 packets for each of 1/delta of all
+senders (NSDI 2018, section 3), so with delta = 0.5 its mean is 2.5 packets for each sender.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SEEDS = 3
 RATES_MBIT = (3, 5, 8, 12, 20, 50, 100)
 ONE_WAY_MS = (5, 10, 20, 40)
 LAW_PKTS = 2.5
-"""For each sender: 1.25 for each of 1/delta = 2."""
+"""Mean for each sender: 1.25 for each of 1/delta = 2."""
 FACTOR = 2.0
 RATE, DELAY, COUNT = "links.bottleneck.rate", "links.bottleneck.delay", "flows.copa.count"
 
 
 def scenario(rates_mbit: tuple[int, ...] = RATES_MBIT, one_way_ms: tuple[int, ...] = ONE_WAY_MS) -> str:
-    """The grid as a scenario; its buffer holds more than any path does, so that it moves no window."""
+    """The grid as a scenario; its buffer holds more than any path does, so that it limits no window."""
     return f"""
 name = "copa-grid"
 duration = "30s"
@@ -76,7 +76,7 @@ def _cells(measured: pl.DataFrame, senders: int, rate: int) -> Iterator[str]:
 
 
 def main() -> int:
-    """Run the grid, print it, and say what is outside."""
+    """Run the grid, print it, and report points outside."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
     with tempfile.TemporaryDirectory(prefix="netwarp-copa-") as name:
         file, result = Path(name) / "grid.toml", Path(name) / "result"

@@ -1,7 +1,7 @@
-"""Every figure of every shipped scenario, as it is shipped: whether each can be read.
+"""Check whether every figure of every shipped scenario can be read.
 
-`python -m bench.figures [SCENARIO...]` runs them, draws all figures, as wide as a page and as a column, and names what
-is clipped, runs into something else or hides it; it exits with 1 if anything does.
+`python -m bench.figures [SCENARIO...]` runs them, draws all figures, as wide as a page and as a column, and names
+elements that are clipped, overlap or hide others; it exits with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOOKS = {"a page": Look(), "a column": Look(width_in=3.3, title=False)}
 
 
 def faults(result: Path, look: Look, *, every: bool = False) -> tuple[list[str], list[str]]:
-    """The names of the figures that a run draws, or of `every` one of the result, and what is wrong with them.
+    """Draw the figures of a run, or `every` one of the result; return their names and the faults found.
 
     Nothing is written.
     """
@@ -57,7 +57,7 @@ def _charts(result: ResultDir) -> Iterator[tuple[str, Chart]]:
 
 @contextmanager
 def _shown(found: list[str]) -> Iterator[list[str]]:
-    """Look at each figure in place of saving it, all in this process."""
+    """Check each figure instead of saving it, all in this process."""
     drawn: list[str] = []
 
     def look_at(figure: Figure, stem: Path, _: Sequence[str] = ()) -> list[Path]:

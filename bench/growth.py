@@ -36,7 +36,7 @@ def growth_of_results(place: Path) -> Iterator[Row]:
 
 @measure
 def growth_of_networks(place: Path) -> Iterator[Row]:
-    """What a scenario of many nodes takes to show, and the large ones to run."""
+    """Time `show` for scenarios of many nodes, and runs of the large ones."""
     place.mkdir(parents=True)
     taken: dict[str, list[float]] = {"show of a chain": []}
     for count in NODES:

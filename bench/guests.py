@@ -1,4 +1,4 @@
-"""What `netwarp exec` costs: a Mininet script, the start of a machine, the start of a program in it."""
+"""Costs of `netwarp exec`: a Mininet script, the start of a machine, the start of a program in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mininet(place: Path) -> Iterator[Row]:
 
 @measure
 def first_instruction(place: Path) -> Iterator[Row]:
-    """From the command line to the first output of the command, with the bytecode that an installation has."""
+    """Time from the command line to the command's first output, with compiled bytecode as in an installation."""
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(Path(netwarp.__file__).parent)], check=True)
     measured = [_first_output_s(place / str(number)) for number in range(REPEATS)]
     facts = _facts(place / "0")
@@ -49,8 +49,7 @@ def first_instruction(place: Path) -> Iterator[Row]:
 
 @measure
 def python_start(place: Path) -> Iterator[Row]:
-    """Python's start in the guest as against the host, in seconds of a CPU: the median of pairs, as both vary by a
-    tenth."""
+    """CPU seconds of Python's start in the guest and on the host: the median of pairs, as both vary by a tenth."""
     pairs = [_python_starts_s(place / str(number)) for number in range(REPEATS)]
     ratio = median(guest_s / host_s for guest_s, host_s in pairs)
     cpu_s = median(guest_s for guest_s, _ in pairs)
@@ -58,7 +57,7 @@ def python_start(place: Path) -> Iterator[Row]:
 
 
 def _python_starts_s(place: Path) -> tuple[float, float]:
-    """What a start takes of a CPU in the guest and, at once afterwards, on the host."""
+    """CPU seconds of a start in the guest and, immediately afterwards, on the host."""
     script = f"for i in $(seq {STARTS}); do {PYTHON} -c pass; done"
     _make(place / "none", "sh", "-c", "true")
     _make(place / "starts", "sh", "-c", script)
@@ -73,7 +72,7 @@ def _make(place: Path, *words: str) -> None:
 
 
 def _facts(place: Path) -> dict[str, float]:
-    """Of the only run of a result."""
+    """Facts about the only run of a result."""
     result = open_result(place)
     facts: dict[str, float] = result.run(result.planned[0].id).status()
     return facts

@@ -1,4 +1,4 @@
-"""This machine's own kernel in real time against virtual time: what a flow gets, and what sampling costs."""
+"""This machine's kernel in real time against virtual time: a flow's goodput, and the cost of sampling."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _goodput(run: RunDir) -> float:
 
 
 def _sampling_share(run: RunDir) -> float:
-    """CPU time of the thread that samples, of the time that the run took."""
+    """CPU time of the sampling thread as a share of the run's time."""
     samples = run.scan("machine").sort("time_ns").select("time_ns", "sampling_cpu_us").collect()
     first, last = samples.row(0), samples.row(-1)
     return float((last[1] - first[1]) * 1000 / (last[0] - first[0]))

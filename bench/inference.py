@@ -1,6 +1,7 @@
 """How often statistics over seeds are wrong, by simulation: false alarms, and intervals that miss.
 
-What is true is known here: values of a normal, an exponential and a skewed lognormal distribution stand for seeds'.
+The true values are known here: values of a normal, an exponential and a skewed lognormal distribution take the place of
+those of seeds.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ DISTRIBUTIONS: dict[str, tuple[float, Draw]] = {
     "exponential": (1.0, lambda random, shape: random.exponential(1, shape)),
     "lognormal": (exp(0.5), lambda random, shape: random.lognormal(0, 1, shape)),
 }
-"""By name the mean of a value, and how to draw some."""
+"""By name: the mean of a value, and a function that draws values."""
 SEEDS = (3, 6, 20)
 METRICS = 10
-"""So many are compared at once; half of what each varies by is common to all."""
+"""Number of metrics compared at once; half of each one's variation is common to all."""
 _TRIALS, _TESTS = 20_000, 1_000
 _SHIFT = 1.0
 
@@ -34,19 +35,19 @@ _SHIFT = 1.0
 def interval_misses(
     name: str, seeds: int, trials: int, interval: Callable[[list[float], float], Interval] = robust_interval
 ) -> float:
-    """The share of trials in which `within = "interval"` refuses the true mean, or another interval would."""
+    """The share of trials in which `within = "interval"`, or another interval, misses the true mean."""
     mean, draw = DISTRIBUTIONS[name]
     values = draw(np.random.default_rng([1, seeds]), (trials, seeds))
     return sum(not interval(one, SURE).holds(mean) for one in values.tolist()) / trials
 
 
 def interval_claim(name: str, seeds: int) -> float:
-    """The share that it claims for such values at most."""
+    """The share of misses that it claims as the maximum for such values."""
     return 1 - (SURE if name == "normal" else skewed_confidence(seeds, SURE))
 
 
 def false_alarms(name: str, seeds: int, trials: int, *, paired: bool) -> float:
-    """The share of comparisons of the same with the same that call any of their metrics different."""
+    """The share of comparisons of equal sides that call any of their metrics different."""
     random = np.random.default_rng([1, seeds, paired])
     least, alarms = np.zeros(METRICS), 0
     for _ in range(trials):
@@ -57,7 +58,7 @@ def false_alarms(name: str, seeds: int, trials: int, *, paired: bool) -> float:
 
 
 def shift_coverage(name: str, seeds: int, trials: int, *, paired: bool) -> tuple[float, float]:
-    """The share of intervals that hold a difference which is the same for all seeds, and the share they claim."""
+    """The share of intervals that contain a difference that is the same for all seeds, and the claimed share."""
     _, draw = DISTRIBUTIONS[name]
     random = np.random.default_rng([1, seeds, paired, 2])
     held, claimed = 0, 0.0
@@ -76,7 +77,7 @@ def _correlated(name: str, random: np.random.Generator, seeds: int) -> Numbers:
 
 @measure
 def inference(_: Path) -> Iterator[Row]:
-    """The table of docs/statistics.md."""
+    """Simulate the table of docs/statistics.md."""
     for name in DISTRIBUTIONS:
         for seeds in SEEDS:
             what = f"{name}, {seeds} seeds"

@@ -1,4 +1,4 @@
-"""Working on a kernel: how long it is from a change of one file to a kernel that runs have."""
+"""Work on a kernel: the time from a change of one file to a kernel that runs use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _PATCH = """--- a/net/ipv4/tcp_cubic.c
 
 @measure
 def rebuilding(place: Path) -> Iterator[Row]:
-    """A named kernel, after a change of net/ipv4/tcp_cubic.c; its first build is made before, and takes minutes."""
+    """Time building a named kernel after a change of net/ipv4/tcp_cubic.c; its first build, which takes minutes,
+    comes before."""
     place.mkdir()
     patch = place / "bench.patch"
     quiet = Console(quiet=True)

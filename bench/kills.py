@@ -1,4 +1,4 @@
-"""What somebody on the host does to the processes of a run: a run that it touches fails with a reason, or is the same.
+"""Signals to the processes of a run on the host: each run that is hit fails with a reason, or is the same.
 
 `python -m bench.kills [COUNT]` tries each signal at 40 random moments, on random processes; it exits with 1 if a run is
 `ok` with other bytes, fails without a reason, or leaves anything behind.
@@ -59,11 +59,12 @@ to = "h1"
 tool = "command"
 client = ["sh", "-c", "for i in 1 2 3 4; do sleep 0.6; cat /proc/uptime; done"]
 """
-"""Programs of each kind: threads of the agent, iperf3, a shell that forks all the time, and one that mostly sleeps."""
+"""Programs of each kind: threads of the agent, iperf3, a shell that forks all the time, and a program that mostly
+sleeps."""
 
 
 def processes_of(directory: Path) -> dict[str, list[int]]:
-    """The host's processes of the runs under a directory, by role: guard, kernel, and those that run programs."""
+    """The host's processes of the runs under a directory, by role: guard, kernel, and processes that run programs."""
     found: dict[str, list[int]] = {role: [] for role in ROLES}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -86,7 +87,7 @@ def _children(pid: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Blow:
-    """What is done to a run: signals to one process of a role, or to all processes of the run, after so long."""
+    """Signals to one process of a role, or to all processes of the run, after a delay."""
 
     signals: tuple[signal.Signals, ...]
     role: str
@@ -99,7 +100,7 @@ class Blow:
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of the run: its status (None: it was over before) and reason, and what is wrong with that."""
+    """The run's fate: its status (None: it had ended before) and reason, and any error in these."""
 
     struck: bool
     status: str | None
@@ -108,7 +109,7 @@ class Fate:
 
 
 def strike(blow: Blow, expected: Mapping[str, str], place: Path) -> Fate:
-    """Run the scenario in a fresh directory, with the blow on the way; `expected` are its bytes without one."""
+    """Run the scenario in a fresh directory and strike it; `expected` are its bytes without that."""
     place.mkdir(parents=True)
     (place / "memory").mkdir()
     (place / "scenario.toml").write_text(SCENARIO)
@@ -131,7 +132,7 @@ def strike(blow: Blow, expected: Mapping[str, str], place: Path) -> Fate:
 
 
 def _strike(blow: Blow, command: subprocess.Popen[str], result: Path) -> bool:
-    """Whether there was a process to strike."""
+    """Send the signals; return whether there was a process to hit."""
     while not processes_of(result)["kernel"]:
         if command.poll() is not None:
             return False
@@ -183,7 +184,7 @@ def _left_behind(result: Path, place: Path) -> list[str]:
 
 
 def _working_in(directory: Path) -> list[int]:
-    """Of a run's processes the kernel and its programs work in its directory, until they are gone."""
+    """Find processes in a run's directory: the kernel and its programs work there until they end."""
     found = [pid for pids in processes_of(directory).values() for pid in pids]
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -207,11 +208,11 @@ KINDS: Mapping[str, tuple[tuple[signal.Signals, ...], Sequence[str]]] = {
     "trap": ((S.SIGTRAP,), ("kernel", "program")),
     "winch": ((S.SIGWINCH,) * 3, ("kernel", "program")),
 }
-"""Signals by the name of what they are, and whom they go to."""
+"""Signals by name, and the roles that they go to."""
 
 
 def blows(kind: str, count: int, life_s: float, seed: int = 1) -> list[Blow]:
-    """So many random blows of a kind within a run's life."""
+    """Draw `count` random blows of a kind within a run's life."""
     chance = random.Random(f"{kind} {seed}")
     signals, roles = KINDS[kind]
     return [

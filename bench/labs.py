@@ -1,4 +1,4 @@
-"""The teaching labs, whole: runs, tables and figures."""
+"""The teaching labs as a whole: runs, tables and figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.command import clocked
 from bench.row import Row, measure
 
-# name, what it is, seconds that it may take on two idle CPUs, virtual seconds in all
+# name, content, seconds that it may take on two idle CPUs, virtual seconds in all
 _LABS = (
     ("mitigate", "six disciplines, 60 s each", 20, 6 * 60),
     ("tcp-vs-udp", "12 runs of 60 s and 6 of 10 s", 30, 13 * 60),
@@ -18,7 +18,7 @@ _LABS = (
 
 @measure
 def labs(place: Path) -> Iterator[Row]:
-    """Each lab as its page says to run it."""
+    """Run each lab as its page says."""
     place.mkdir()
     for name, what, bar, virtual_s in _LABS:
         yield Row(

@@ -1,6 +1,6 @@
-"""What must hold of every figure as it is drawn: text that can be read and is all there, curves that can be told apart.
+"""Requirements for every drawn figure: text is complete and readable, curves can be told apart.
 
-The artists are asked, not netwarp: where they stand in pixels once the figure has been laid out.
+They are checked on the artists, not on netwarp's data: their positions in pixels once the figure has been laid out.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NEAR_PX = 1.0
 _MOSTLY = 0.9
 _FLAT = 0.03
 _APART_PX, _ONE_LINE = 2.0, 0.6
-"""Words on one line are at least so far apart; they are on one line if so much of their height is common."""
+"""Minimum distance between words on one line; words are on one line if this share of their height overlaps."""
 
 
 def problems(figure: Figure) -> list[str]:
-    """Everything that is wrong with a figure, in words."""
+    """Describe everything that is wrong with a figure."""
     canvas = FigureCanvasAgg(figure)
     figure.draw_without_rendering()  # the layout is all that is looked at; pixels would take as long again
     renderer: Any = canvas.get_renderer()  # type: ignore[no-untyped-call]
@@ -46,7 +46,7 @@ def problems(figure: Figure) -> list[str]:
 
 
 def _texts(figure: Figure) -> Iterator[Text]:
-    """All text that is drawn: of ticks, only those within the axis' limits."""
+    """All drawn text; tick labels only within the axis' limits."""
     ticks: set[Text] = set()
     shown: set[Text] = set()
     for axes in figure.axes:
@@ -116,7 +116,7 @@ def _curves(axes: Axes) -> Iterator[str]:
 
 
 def _pixels(axes: Axes, line: Line2D) -> np.ndarray:
-    """Where the line is in pixels of height, on a grid over the panel's width; NaN where it is not."""
+    """The line's height in pixels on a grid over the panel's width; NaN outside of it."""
     xs, ys = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     grid = np.linspace(*axes.get_xlim(), _GRID)
     inside = (grid >= xs[0]) & (grid <= xs[-1])

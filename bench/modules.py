@@ -1,4 +1,4 @@
-"""Working on a module: how long the compiler takes, and how long it is from a saved file to a verdict."""
+"""Work on a module: the compiler's time, and the time from a saved file to a verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERDICT = re.compile(r"save \d+: verdict after ([0-9.]+) s")
 
 
 def _fresh(place: Path, number: int) -> Path:
-    """The template with a comment that nothing has been compiled with before."""
+    """The template with a new comment, so that it has not been compiled before."""
     place.mkdir(parents=True, exist_ok=True)
     text = shipped_modules()["tcp_template.c"].read_text().replace('"template"', '"mine"')
     file = place / "tcp_mine.c"
@@ -30,7 +30,7 @@ def _fresh(place: Path, number: int) -> Path:
 
 @measure
 def compiling(place: Path) -> Iterator[Row]:
-    """A module of one file, with the kernel's development files unpacked."""
+    """Time compiling a module of one file, with the kernel's development files unpacked."""
     kernel = find_kernel()
     compile_module(load_module(str(_fresh(place, 0)), {}, place), kernel)
     file = _fresh(place, 1)
@@ -41,7 +41,7 @@ def compiling(place: Path) -> Iterator[Row]:
 
 @measure
 def developing(place: Path) -> Iterator[Row]:
-    """`netwarp dev`: a minute at 10 Mbit/s, with CUBIC beside it; of the second save."""
+    """Time `netwarp dev` for a minute at 10 Mbit/s with CUBIC beside it; of the second save."""
     file = _fresh(place, 0)
     (place / "lab.toml").write_text(ten_megabits())
     command = [NETWARP, "dev", file, "--scenario", place / "lab.toml", "--against", "cubic", "--saves", "2"]

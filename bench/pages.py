@@ -14,7 +14,7 @@ RUNS = 100
 
 @measure
 def report(place: Path) -> Iterator[Row]:
-    """`netwarp report` of many runs, and how large its page is."""
+    """Time `netwarp report` of many runs, and measure its page's size."""
     made = timed(scenarios.ten_megabits(seeds=RUNS), place, "--no-plots")
     yield Row(f"report of {RUNS} runs of 60 s at 10 Mbit/s", clocked("report", str(made.result)), 20)
     yield Row("  its page", (made.result / "report.html").stat().st_size / 1e6, 5, "MB")

@@ -1,6 +1,6 @@
-"""Plant a difference between two runs, at a packet that is known from the first one's records, and look for it.
+"""Plant a difference between two runs, at a packet known from the first one's records, and search for it.
 
-`netwarp explain` must find it at that packet. Its own reading of the records is not used to say which one it is.
+`netwarp explain` must find it at that packet. The packet is chosen without its reading of the records.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ link = "bottleneck"
 loss = "0%"
 """
 _MARGIN_NS = 1000
-"""Less than half of what lies between two ACKs."""
+"""Less than half of the time between two ACKs."""
 
 
 @dataclass(frozen=True)
 class Try:
-    """What was planted, where it is, and what `netwarp explain` found."""
+    """The planted difference, its place, and the result of `netwarp explain`."""
 
     what: str
     expected: dict[str, Any]
@@ -72,12 +72,13 @@ class Try:
 
     @property
     def right(self) -> bool:
-        """Whether the right packet was found."""
+        """Whether `netwarp explain` found the right packet."""
         return all(self.found.get(key) == value for key, value in self.expected.items())
 
 
 def plant(number: int, place: Path) -> Try:
-    """One try; its number decides whether a packet more fits the queue or an ACK is lost, and all numbers of it."""
+    """Make one try; its number decides all of its values, and whether one more packet fits the queue or an ACK is
+    lost."""
     chance = random.Random(number)
     limit, control = chance.randint(10, 60), chance.choice(["cubic", "reno"])
     seed = chance.randint(1, 1000)
@@ -122,7 +123,7 @@ def _queue(run: RunDir, name: str) -> pl.DataFrame:
 
 
 def _first_drop(run: RunDir) -> dict[str, Any]:
-    """The first packet that does not fit: with room for one more it would be the first that waits."""
+    """Find the first packet that does not fit: with room for one more it would be the first that waits."""
     queue = _queue(run, "bottleneck:r1")
     drop_ns = int(queue.filter(pl.col("fate") == 1)["enqueue_ns"][0])
     number = queue.filter(pl.col("enqueue_ns") < drop_ns, tuple_id=_tuple(queue, drop_ns)).height
@@ -134,14 +135,14 @@ def _tuple(queue: pl.DataFrame, at_ns: int) -> int:
 
 
 def _some_ack(run: RunDir, chance: random.Random) -> int:
-    """When an ACK of the second second left the receiver's queue."""
+    """The time at which an ACK of the second second left the receiver's queue."""
     queue = _queue(run, "bottleneck:h2").filter(pl.col("dequeue_ns").is_between(10**9, 2 * 10**9))
     return int(chance.choice(queue["dequeue_ns"].to_list()))
 
 
 @measure
 def planted(place: Path) -> Iterator[Row]:
-    """How many of 50 planted differences `netwarp explain` finds at the right packet."""
+    """Count how many of 50 planted differences `netwarp explain` finds at the right packet."""
     tries = [plant(number, place / str(number)) for number in range(50)]
     for one in tries:
         if not one.right:

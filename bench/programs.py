@@ -1,9 +1,9 @@
-"""Programs that others wrote, in `netwarp exec`: each twice with the same bytes, and the numbers that arithmetic gives.
+"""Programs of others in `netwarp exec`: each run twice with the same bytes, and compared with calculated numbers.
 
-`python -m bench.programs [NAME...] [--keep DIR] [--page FILE]` runs those of tests/nightly/programs, prints what came
-of them as a table, and writes it into the page, docs/exec.md. It exits with 1 if one is not as it should be. With
---keep, runs that are there already are not made again.
-`python -m bench.programs --packages` prints the packages of Debian that they take, for `make program-packages`.
+`python -m bench.programs [NAME...] [--keep DIR] [--page FILE]` runs those of tests/nightly/programs, prints the
+outcomes as a table, and writes it into the page, docs/exec.md. It exits with 1 if an outcome is not as expected. With
+--keep, existing runs are not made again. `python -m bench.programs --packages` prints the packages of Debian that they
+need, for `make program-packages`.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests" / "nightly" / "programs"
 TABLE = FOLDER / "programs.toml"
 PYTHON = ROOT / ".venv" / "programs" / "bin" / "python"
-"""Of the packages of PyPI that they take."""
+"""Python with the packages of PyPI that they need."""
 BEGIN, END = "<!-- programs: python -m bench.programs --page docs/exec.md -->", "<!-- programs: end -->"
-"""In the page, around the table."""
+"""Lines around the table in the page."""
 
 _NUMBER = re.compile(r"^(\w+) = (-?[\d.]+)$", re.MULTILINE)
 _LIMIT_S = 1800
-"""By the clock on the wall; a busy machine takes several times as long as an idle one."""
+"""Limit in wall-clock time; a busy machine takes several times as long as an idle one."""
 _TIME_LIMIT, _SHORT_TIME_LIMIT = "600s", "100s"
-"""Of real time; the short one for what lacks something, and may spin for a tenth of it."""
+"""Limits of real time; the short one is for programs that lack something, and may spin for a tenth of it."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a script prints under `name`: what arithmetic gives, by how much it may differ, and why."""
+    """A number that a script prints under `name`: the calculated value, its tolerance, and the calculation."""
 
     name: str
     what: str
@@ -58,15 +58,15 @@ class Number:
 
     @property
     def words(self) -> str:
-        """The number that is expected, for people; with how much it may differ, if that is more than half a percent."""
+        """The expected number as text, with its tolerance if that is more than half a percent."""
         margin = f" ± {self.within:g}" if self.within > 0.005 * abs(self.expected) else ""
         return f"{self.expected:.10g}{margin} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)
 class Program:
-    """A script of the folder, what it shows, its packages, what is done on the host first (a shell command in its
-    working directory), and what it `needs` that netwarp does not have yet."""
+    """A script of the folder: what it shows, its packages, its preparation on the host (a shell command in its
+    working directory), and the features that it `needs` and netwarp lacks."""
 
     name: str
     what: str
@@ -76,21 +76,21 @@ class Program:
     prepare: str = ""
     needs: str = ""
     sometimes: bool = False
-    """Whether it runs in some environments although it lacks what it needs: whether it spins depends on addresses."""
+    """Whether it runs in some environments although it lacks a feature: whether it spins depends on addresses."""
     fast: bool = False
-    """Whether it is among the ordinary tests: soon over, with small packages."""
+    """Whether it is among the ordinary tests: it ends soon, and its packages are small."""
     options: tuple[str, ...] = ()
-    """Of `netwarp exec`."""
+    """Options of `netwarp exec`."""
 
     @property
     def script(self) -> Path:
-        """Its file."""
+        """The script's file."""
         return FOLDER / f"{self.name}.sh"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of two runs of a program."""
+    """Outcome of two runs of a program."""
 
     program: Program
     codes: tuple[int, ...]
@@ -103,7 +103,7 @@ class Outcome:
 
     @property
     def problems(self) -> list[str]:
-        """What is not as it should be."""
+        """Deviations from the expected outcome."""
         found = [f"exit codes {self.codes}: {self.reason}"] if any(self.codes) else []
         if not self.same:
             found.append("its two runs have different bytes")
@@ -164,7 +164,7 @@ def _nanoseconds(charged: Mapping[str, Any]) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Of what is prepared: where the scripts are."""
+    """The environment of the preparation, with the place of the scripts."""
     return {**os.environ, "PROGRAMS": str(FOLDER)}
 
 
@@ -200,7 +200,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _digits(value: float) -> str:
-    """With two digits, as far as they count."""
+    """Format with two significant digits."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 

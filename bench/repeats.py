@@ -1,6 +1,6 @@
-"""The same scenario and seed again and again: the same bytes, whatever the machine does meanwhile.
+"""The same scenario and seed repeatedly: the bytes must be the same, whatever the machine does meanwhile.
 
-`python -m bench.repeats [COUNT]` is the proof in full: 200 repeats over sizes of memory, every second one on a busy
+`python -m bench.repeats [COUNT]` is the full check: 200 repeats over sizes of memory, every second one on a busy
 machine; it names each file that differs, and exits with 1 if one does.
 """
 
@@ -49,11 +49,11 @@ ulimit -a; env; cat /proc/self/maps /proc/self/stat; exec dmesg"]
 sample = "100ms"
 captures = [{ at = "l:h1" }]
 """
-"""80 connections at once, so that hash tables fill, and a program that looks at all that could differ."""
+"""80 connections at once, so that hash tables fill, and a program that reads everything that could differ."""
 
 
 class FailedError(Exception):
-    """A run that was to be compared was not made; the message is what the command said."""
+    """A run for the comparison failed; the message is the command's."""
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,18 @@ def bytes_of(run: Path) -> dict[str, str]:
 
 
 def bytes_of_result(result: Path) -> dict[str, dict[str, str]]:
-    """The same of every run of a result, by the run's id."""
+    """The digests of all runs of a result, by the run's id."""
     return {path.name: bytes_of(path) for path in sorted(result.glob("runs/*")) if path.is_dir()}
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
-    """The files that are not the same in both, or only in one."""
+    """The files that are not the same in both, or exist in only one."""
     return tuple(sorted(name for name in {*one, *other} if one.get(name) != other.get(name)))
 
 
 @contextlib.contextmanager
 def busy_host() -> Iterator[None]:
-    """Two processes for each CPU that do nothing but take its time."""
+    """Start two processes for each CPU that only take its time."""
     loops = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * len(os.sched_getaffinity(0)))
     ]
@@ -111,7 +111,7 @@ def repeats(place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB) -
 def run_once(
     scenario: str, place: Path, *arguments: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The bytes of the one run that a scenario makes in a fresh directory. Raises FailedError."""
+    """The bytes of a scenario's only run, made in a fresh directory. Raises FailedError."""
     place.mkdir(parents=True)
     (place / "scenario.toml").write_text(scenario)
     command = [*prefix, str(NETWARP), "run", str(place / "scenario.toml"), "--no-plots", "-o", str(place / "result")]

@@ -1,4 +1,4 @@
-"""What a measurement is, and the list of all of them."""
+"""A measurement, and the list of all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEASURES: list[Callable[[Path], Iterator[Row]]] = []
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: real seconds (or another unit) beside the most that they should be."""
+    """One line of the table: real seconds (or another unit) beside the maximum that they should be."""
 
     name: str
     measured: float
@@ -40,6 +40,6 @@ class Row:
 
 
 def measure(function: Callable[[Path], Iterator[Row]]) -> Callable[[Path], Iterator[Row]]:
-    """Make a function part of the bench; it gets a directory of its own."""
+    """Add a function to the bench; it gets its own directory."""
     MEASURES.append(function)
     return function

@@ -1,4 +1,4 @@
-"""Runs, sweeps, and what happens before the first of them."""
+"""Runs, sweeps, and the time before their first run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ REPEATS = 3
 
 
 def _repeated(scenario: str, place: Path, *arguments: str) -> Timed:
-    """The run that took the median of several times."""
+    """Return the run with the median time of several."""
     all_of_them = [timed(scenario, place / str(number), *arguments) for number in range(REPEATS)]
     return sorted(all_of_them, key=lambda one: one.seconds)[REPEATS // 2]
 
 
 @measure
 def ten_megabits(place: Path) -> Iterator[Row]:
-    """One run of a minute."""
+    """Time one run of a minute."""
     whole = _repeated(scenarios.ten_megabits(), place / "plain", "--no-plots")
     yield Row("60 s at 10 Mbit/s, exact, whole command", whole.seconds, 2, virtual_s=60, packets=whole.packets)
     yield _engine(whole, 60, 0.5)
@@ -40,7 +40,7 @@ def _engine(run: Timed, virtual_s: float, bar: float | None = None) -> Row:
 
 @measure
 def gigabit(place: Path) -> Iterator[Row]:
-    """A fast link."""
+    """Time a fast link."""
     for exact, bar in ((False, 8.0), (True, 20.0)):
         run = timed(scenarios.gigabit(exact), place / str(exact), "--no-plots")
         name = f"10 s at 1 Gbit/s, {'exact' if exact else 'sampled'}, whole command"
@@ -50,7 +50,7 @@ def gigabit(place: Path) -> Iterator[Row]:
 
 @measure
 def sweep(place: Path) -> Iterator[Row]:
-    """The shipped scenario, and the rate of runs in a longer sweep."""
+    """Time the shipped scenario, and the rate of runs in a longer sweep."""
     seconds = clocked("run", "bufferbloat", "-o", str(place / "bufferbloat"))
     yield Row("bufferbloat: 10 runs of 60 s and their figures", seconds, 24, virtual_s=600)
     count = 20
@@ -61,7 +61,7 @@ def sweep(place: Path) -> Iterator[Row]:
 
 @measure
 def flows(place: Path) -> Iterator[Row]:
-    """What a packet costs as flows grow in number."""
+    """Measure the cost of a packet as flows grow in number."""
     for count in (1, 100, 1000):
         run = timed(scenarios.many_flows(count), place / str(count), "--no-plots")
         yield Row(f"10 s at 100 Mbit/s, flows: {count}", run.seconds, virtual_s=10, packets=run.packets)
@@ -72,7 +72,7 @@ def flows(place: Path) -> Iterator[Row]:
 
 @measure
 def datagrams(place: Path) -> Iterator[Row]:
-    """UDP."""
+    """Time UDP flows."""
     for exact in (False, True):
         run = timed(scenarios.datagrams(exact), place / str(exact), "--no-plots")
         name = f"10 s of 10 cbr flows at 20 Mbit/s, {'exact' if exact else 'sampled'}"
@@ -81,7 +81,7 @@ def datagrams(place: Path) -> Iterator[Row]:
 
 @measure
 def without_runs(place: Path) -> Iterator[Row]:
-    """What happens before the first run."""
+    """Time the commands' work before the first run."""
     text = scenarios.ten_thousand_runs()
     begin = time.perf_counter()
     plan = make_plan(parse_scenario(text))

@@ -1,9 +1,9 @@
-"""Compare two results run by run: `python -m bench.same_rows OLD NEW` says where what they hold is not the same.
+"""Compare two results run by run: `python -m bench.same_rows OLD NEW` reports where their contents differ.
 
-It is for a change of the code that must not change what is measured. Runs are matched by point and seed, since a
-run's id changes with the agent. Compared are the rows of every table (not the metadata of its schema), the captures and
-what programs printed, byte for byte, and the metrics. Exit code 0: all are the same; 1: some are not; 2: nothing could
-be compared.
+It is for a change of the code that must not change measurements. Runs are matched by point and seed, since a run's id
+changes with the agent. It compares the rows of every table (not the metadata of its schema), the captures and the
+output of programs, byte for byte, and the metrics. Exit code 0: all are the same; 1: some are not; 2: nothing could be
+compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from netwarp.store.result import ResultDir, open_result
 
 _BYTES = ("captures/*.pcap", "*.json", "*.out", "*.err")
 _OF_THE_RUN = frozenset(("run.json", "status.json", "digests.json", "outcome.json"))
-"""Which say how the run was made: its id, its digests, how long it took."""
+"""Files about how the run was made: its id, its digests, its duration."""
 
 
 def main(arguments: list[str]) -> int:
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 
 
 def compare(old: Path, new: Path) -> bool:
-    """Print how two results compare; whether they differ."""
+    """Print how two results compare; return whether they differ."""
     try:
         one, other = _runs(open_result(old)), _runs(open_result(new))
     except StoreError as error:
@@ -58,7 +58,7 @@ def compare(old: Path, new: Path) -> bool:
 
 
 def _runs(result: ResultDir) -> dict[str, Path]:
-    """The directories of a result's runs by what they are of."""
+    """The directories of a result's runs, by point and seed."""
     return {json.dumps([run.point, run.seed], sort_keys=True): result.run(run.id).path for run in result.planned}
 
 
@@ -68,7 +68,7 @@ def _files(run: Path) -> set[str]:
 
 
 def _difference(one: Path, other: Path) -> tuple[str, int]:
-    """What is different, empty if nothing is, and how many rows of a table were the same."""
+    """The differences, empty if there are none, and the number of equal rows of tables."""
     if not (one.is_file() and other.is_file()):
         return "missing in one of them", 0
     if one.suffix not in (".arrows", ".parquet"):

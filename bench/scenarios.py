@@ -1,4 +1,4 @@
-"""What is measured."""
+"""Scenarios of the measurements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def gigabit(exact: bool) -> str:
 
 
 def many_flows(count: int) -> str:
-    """10 s at 100 Mbit/s, shared by so many flows, under a queue that starves none."""
+    """10 s at 100 Mbit/s, shared by this number of flows, under a queue that starves none."""
     flow = f'tool = "bulk"\ncount = {count}'
     return dumbbell(rate="100mbit", duration="10s", queue="fq_codel flows 65536", flow=flow, exact=False)
 
@@ -52,7 +52,7 @@ def ten_thousand_runs() -> str:
 
 
 def captured() -> str:
-    """Ten flows at 1 Gbit/s for 4 s, captured whole and cut to 96 bytes."""
+    """Ten flows at 1 Gbit/s for 4 s, captured as a whole and cut to 96 bytes."""
     text = dumbbell(rate="1gbit", duration="4s", queue="pfifo limit 800", flow='tool = "bulk"\ncount = 10', exact=False)
     wanted = '[{ at = "bottleneck:r1", snap = 65535 }, { at = "bottleneck:h2", snap = 96 }]'
     return text.replace("exact = false", f"exact = false\ncaptures = {wanted}")

@@ -1,8 +1,8 @@
 """Kernel selftests of networking (tools/testing/selftests/net of the kernel's source) in `netwarp exec`, each twice.
 
-`python -m bench.selftests [TEST...] [--keep DIR] [--page FILE]` prints a table of what came of them, and writes it as
-the page docs/selftests.md. It exits with 1 if a test comes to something else than the list below says, or if its two
-runs differ. With --keep, runs that are there already are not made again.
+`python -m bench.selftests [TEST...] [--keep DIR] [--page FILE]` prints a table of the outcomes, and writes it as the
+page docs/selftests.md. It exits with 1 if an outcome differs from the list below, or if the two runs of a test differ.
+With --keep, existing runs are not made again.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _VERDICTS = {0: "pass", 4: "skip"}
 """Exit codes of kselftest (tools/testing/selftests/kselftest.h); all others are failures."""
 
 NO_END = "no end"
-"""Of a test that had to be ended, so that there is no verdict."""
+"""The outcome of a test that had to be ended, so that there is no verdict."""
 
 _OWN_FAILURE = 3
-"""netwarp's exit code for a run that did not come to its end."""
+"""netwarp's exit code for a run that did not complete."""
 
 _TIME_LIMIT, _SHORT_TIME_LIMIT = "600s", "60s"
-"""Of real time; the short one for what does not end."""
+"""Limits of real time; the short one is for tests that do not end."""
 
 
 @dataclass(frozen=True)
 class Selftest:
-    """A test's file in `net`, the C programs that it calls, what it comes to here, and why if it does not pass."""
+    """A test's file in `net`, the C programs that it calls, its outcome here, and the reason if it does not pass."""
 
     file: str
     programs: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Selftest:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a test came to in two runs."""
+    """A test's outcome in two runs."""
 
     test: Selftest
     verdict: str
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def expected(self) -> bool:
-        """Whether it is what the list says."""
+        """Whether the outcome is that of the list."""
         return self.verdict == self.test.verdict and (self.repeated or self.verdict == NO_END)
 
 
@@ -137,7 +137,7 @@ def unpack(place: Path) -> Path:
 
 
 def compile_programs(test: Selftest, net: Path) -> None:
-    """Compile what a test calls, as the Makefile there does. Raises CalledProcessError."""
+    """Compile the programs that a test calls, as the Makefile there does. Raises CalledProcessError."""
     for name in test.programs:
         if not (net / name).exists():
             compiler = ["gcc", "-O2", "-w", "-I..", "-o", name, f"{name}.c", "-lpthread"]
@@ -165,7 +165,7 @@ def run_twice(test: Selftest, net: Path, place: Path) -> Outcome:
 
 
 def _run(test: Selftest, net: Path, result: Path) -> RunDir | None:
-    """Make a run, unless it is there; none if it had to be ended. Raises RuntimeError."""
+    """Make a run, unless it exists; None if it had to be ended. Raises RuntimeError."""
     limit = _SHORT_TIME_LIMIT if test.verdict == NO_END else _TIME_LIMIT
     command = [str(NETWARP), "exec", "-o", str(result), "--time-limit", limit, "--", "bash", f"./{test.file}"]
     done = subprocess.run(command, cwd=net, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)

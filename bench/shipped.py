@@ -1,4 +1,4 @@
-"""Whether what the shipped scenarios expect holds with twenty seeds, not only with those that they are shipped with."""
+"""Check whether expectations of the shipped scenarios hold with twenty seeds, not only with their own."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bench.row import Row, measure
 
 SEEDS = 20
 OWN_SEEDS = ("three-node", "three-node-builtin", "three-node-published")
-"""Studies of 24 conditions with real programs: with their own seeds, see studies.py."""
+"""Studies of 24 conditions with real programs, which run with their own seeds: see studies.py."""
 OWN_KERNELS = ("kernel-ab",)
-"""Those that take another kernel, see kernels.py."""
+"""Scenarios that need another kernel: see kernels.py."""
 
 
 @measure
 def shipped(place: Path) -> Iterator[Row]:
-    """Each shipped scenario, whole: how many of its expectations hold, and how long it takes."""
+    """Run each shipped scenario as a whole: count the expectations that hold, and take the time."""
     place.mkdir()
     for name in sorted(set(shipped_scenarios()) - {*OWN_SEEDS, *OWN_KERNELS}):
         seconds = clocked("run", name, "--seeds", str(SEEDS), "--no-plots", "-o", str(place / name), codes=(0, 1))

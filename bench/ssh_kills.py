@@ -1,4 +1,4 @@
-"""What somebody kills while a lab runs on machines over SSH: afterwards each machine is as it was.
+"""Kill processes while a lab runs on machines over SSH: afterwards each machine must be as before.
 
 `python -m bench.ssh_kills [COUNT]` kills netwarp, an agent, or a process of a node's sshd at 40 random moments; it
 exits with 1 if a host has another interface, queue, address, route, sysctl, process or file than before. It takes root.
@@ -21,7 +21,7 @@ from e2e_hosts import Hosts, hosts
 COUNT = 40
 ROLES = ("client", "agent", "sshd")
 _LASTS_S = 14.0
-"""About how long a run takes from its beginning, logins included."""
+"""Approximate duration of a run from its beginning, logins included."""
 
 SCENARIO = """\
 name = "three"
@@ -54,7 +54,7 @@ tool = "iperf3"
 
 
 def strike(made: Hosts, role: str, after_s: float, choice: int, place: Path) -> list[str]:
-    """Run, kill something after so long, and wait: what of the hosts is other than before."""
+    """Run, kill something after a delay, and wait; return the differences on the hosts."""
     before = made.listing()
     (place / "scenario.toml").write_text(SCENARIO.format(duration="3s"))
     arguments = ["--engine", "ssh", "--inventory", str(made.inventory), "-o", str(place / "result"), "--no-plots"]
@@ -81,7 +81,7 @@ def strike(made: Hosts, role: str, after_s: float, choice: int, place: Path) -> 
 
 
 def _unsaid(err: str) -> list[str]:
-    """A message that is none for people."""
+    """Whether a message is not fit for people."""
     return [err] if "Traceback" in err else []
 
 

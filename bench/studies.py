@@ -1,4 +1,4 @@
-"""Whole studies: how long they take, and what they must come to."""
+"""Whole studies: their duration, and their required results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROW = "bw3+impairments_10_{}_fq"
 
 @measure
 def three_node(place: Path) -> Iterator[Row]:
-    """The whole matrix, with real and with built-in generators, and the numbers that were set for it."""
+    """Run the whole matrix, with real and with built-in generators, and compare it with the required numbers."""
     for scenario, bar in (("three-node", 900), ("three-node-builtin", 240)):
         yield _whole(scenario, place / scenario, bar)
     read = _means(place / "three-node")
@@ -34,7 +34,7 @@ def three_node(place: Path) -> Iterator[Row]:
 
 @measure
 def three_node_published(place: Path) -> Iterator[Row]:
-    """Ours over the published numbers, where they were measured under a rate limit and impairments."""
+    """Ratio of our numbers to the published ones, where they were measured under a rate limit and impairments."""
     cases = [word for cc in ("bbr", "cubic") for word in ("--case", ROW.format(cc))]
     clocked("run", "three-node-published", *cases, "-o", str(place), "--no-plots")
     ratios = pl.read_csv(place / "three-node" / "published.csv", infer_schema_length=None).drop_nulls("ratio")

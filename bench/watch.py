@@ -1,4 +1,4 @@
-"""The connection monitor on a thousand sockets, beside a loop of ss. Made in a network namespace of their own."""
+"""The connection monitor on a thousand sockets, compared with a loop of ss, in a separate network namespace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERY_S = 0.01
 
 @measure
 def watching(place: Path) -> Iterator[Row]:
-    """`netwarp watch` every 10 ms, in cores of CPU time."""
+    """Measure `netwarp watch` every 10 ms, in cores of CPU time."""
     place.mkdir(parents=True, exist_ok=True)
     own = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     inside = subprocess.run(
@@ -41,7 +41,7 @@ def watching(place: Path) -> Iterator[Row]:
 
 
 def main(place: Path) -> None:
-    """Inside the namespace: make the sockets, watch them, print what it took as JSON."""
+    """Inside the namespace: make the sockets, watch them, print the cost as JSON."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4 * SOCKETS), hard))
@@ -70,7 +70,7 @@ def _watched(command: list[str]) -> dict[str, float]:
 
 
 def _ss_loop(file: Path) -> dict[str, float]:
-    """What ss would take if it were called as often."""
+    """The cost of ss if it were called as often."""
     count, before = 100, _cpu_s()
     with file.open("w") as out:
         for _ in range(count):

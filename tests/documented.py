@@ -2,12 +2,12 @@
 
 A fenced block without a language, or of `console`, holds commands. In a block with lines that begin with `$ ` these are
 the commands, and the other lines are what the last one must print (`…` stands for anything; times are not compared).
-A block of another language is not run. HTML comments just before a block say what its page says elsewhere:
+A block of another language is not run. HTML comments just before a block state what its page says elsewhere:
 
     <!-- test: exit 1 -->                   its exit code, where it is not 0
     <!-- test: makes results/*/plots -->    files that must be there afterwards (patterns)
     <!-- test: says 222.5 -->               words that it must print
-    <!-- test: before COMMAND -->           makes what the block takes for granted ($REPOSITORY: netwarp's sources)
+    <!-- test: before COMMAND -->           prepares what the block needs ($REPOSITORY: netwarp's sources)
     <!-- test: file mine.toml -->           the block, of any language, is the content of this file
     <!-- test: until TEXT -->               it is ended by Ctrl-C once it has printed this
     <!-- test: long -->                     it takes minutes: only the nightly test runs it
@@ -36,12 +36,12 @@ COMMANDS = ("", "console")
 
 _DIRECTIVE = re.compile(r"<!-- test: (\w+) ?(?:/([^/]+)/ ?)?(.*?) ?-->$")
 _NOISE = re.compile(r"\[\d+/\d+\]|\d+\.\d+ s\b|\d{8}T\d{6}Z")
-"""Of what is printed, that differs each time: the order in which runs end, how long they took, when they began."""
+"""Output that differs each time: the order in which runs end, their duration, and their start times."""
 
 
 @dataclass(frozen=True)
 class Directive:
-    """What a comment says of the block after it, or of those of its commands that contain `about`."""
+    """A comment's directive about the block after it, or about those of its commands that contain `about`."""
 
     kind: str
     about: str
@@ -50,14 +50,14 @@ class Directive:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page, and what the page says of it."""
+    """A command of a page, and its directives."""
 
     text: str
     prints: tuple[str, ...]
     directives: tuple[Directive, ...]
 
     def value(self, kind: str) -> str | None:
-        """What its directive of this kind says; None if there is none."""
+        """The value of its directive of this kind; None if there is none."""
         return next((one.value for one in self.directives if one.kind == kind), None)
 
 
@@ -77,11 +77,11 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     def values(self, kind: str) -> list[str]:
-        """What its directives of this kind say."""
+        """The values of its directives of this kind."""
         return [one.value for one in self.directives if one.kind == kind]
 
     def commands(self) -> list[Command]:
-        """Its commands, in order."""
+        """The block's commands, in order."""
         if self.language not in COMMANDS or self.values("file"):
             return []
         session = any(line.startswith("$ ") for line in self.lines)
@@ -93,7 +93,8 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The fenced blocks of a page. Raises ValueError for a directive that is unknown, or that no block follows."""
+    """The fenced blocks of a page. Raises ValueError for a directive that is unknown, or that is followed by no
+    block."""
     blocks: list[Block] = []
     directives: list[Directive] = []
     lines = iter(enumerate(page.read_text().splitlines(), 1))
@@ -127,7 +128,7 @@ def _session(lines: tuple[str, ...]) -> list[tuple[str, list[str]]]:
 
 
 def _whole(lines: tuple[str, ...]) -> Iterator[str]:
-    """The commands, of which each may span several lines."""
+    """Join the lines of commands, each of which may span several."""
     text = ""
     for line in lines:
         text += line
@@ -145,7 +146,7 @@ def _is_complete(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Done:
-    """How a command of a page ended, after how much CPU time, and what is not as the page says (empty: nothing)."""
+    """How a command of a page ended, its CPU time, and its differences from the page (empty: none)."""
 
     block: Block
     command: Command
@@ -160,7 +161,7 @@ class Done:
 
 
 def skipped() -> Iterator[tuple[Block, Command, str]]:
-    """The commands that are not run, and why."""
+    """The commands that are not run, with reasons."""
     for page in PAGES:
         for block in blocks_of(page):
             for command in block.commands():
@@ -193,11 +194,11 @@ def follow(page: Path, place: Path, *, nightly: bool, environment: dict[str, str
 
 
 def _run(command: Command, before: str, place: Path, environment: dict[str, str], limit_s: float) -> tuple[int, str]:
-    """Its exit code and what it printed."""
+    """Run a command; return its exit code and its output."""
     log = place.parent / "output"
     with log.open("w") as output:
         process = subprocess.Popen(
-            # A job in the background ignores Ctrl-C, and so would what it starts; a reader's shell does not.
+            # A job in the background ignores Ctrl-C, and so would its children; a reader's shell does not.
             ["env", "--default-signal=INT", "bash", "-c", f"{before}{command.text}"],
             cwd=place,
             env=environment,
@@ -225,7 +226,7 @@ def _run(command: Command, before: str, place: Path, environment: dict[str, str]
 
 
 def _difference(command: Command, code: int, output: str, place: Path) -> str:
-    """What is not as the page says; empty if all is."""
+    """The differences from the page; empty if there are none."""
     due = int(command.value("exit") or 0)
     if code != due:
         return f"exit code {code}, not {due}: {output[-3000:]}"
@@ -254,7 +255,7 @@ def _is_printed(line: str, printed: set[str]) -> bool:
 
 
 def surroundings(home: Path) -> dict[str, str]:
-    """The environment of a reader: this Python's commands first on PATH, a home of one's own, wide lines, no colour."""
+    """The environment of a reader: this Python's commands first on PATH, a separate home, wide lines, no colour."""
     plain = {name: value for name, value in os.environ.items() if name not in {"FORCE_COLOR", "CLICOLOR_FORCE"}}
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

@@ -87,7 +87,7 @@ def _unfolded(prefix: str, tree: str) -> Iterator[str]:
 
 
 def _module_of(used: str, user: str, files: Mapping[str, Path]) -> str | None:
-    """The module in which what is named lies: the longest beginning of its path that is a file."""
+    """The module that contains a name: the longest prefix of its path that is a file."""
     parts, here = used.split("::"), user.split("::")
     while parts[0] in ("super", "self"):
         here = here[:-1] if parts[0] == "super" else here

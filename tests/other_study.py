@@ -1,4 +1,4 @@
-"""A study as someone else would write one: it offers one of everything, and an installed package offers it (`offer`).
+"""A study as another package would provide it: one of everything, offered by an installed package (`offer`).
 
 Its command, view and importer load what they need when they are called, as netwarp's own do.
 """

@@ -1,4 +1,4 @@
-"""The way data goes has one direction: each stage imports only from stages before it (ARCHITECTURE.md)."""
+"""Data flow in one direction: each stage imports only from stages before it (ARCHITECTURE.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from netwarp.studies import registry
 ROOT = Path(netwarp.__file__).parent
 CRATES = Path(__file__).parents[1]
 PROGRAMS = ("agent", "observe", "records")
-"""Crates that the programs are made of, but for the parser of captures."""
+"""Crates of the programs, except the parser of captures."""
 
 STAGES = [
     "json_values",
@@ -75,20 +75,20 @@ STAGES = [
     "cli",
     "__main__",
 ]
-"""In the order of the way. A new module or folder has its place in it, or this test fails.
+"""In the order of the stages. A new module or folder needs its place in it, or this test fails.
 
-`studies` is how the core finds studies. Each of these is beside the way: it may use all stages, and none uses it.
+`studies` is how the core finds studies. Each study is beside the stages: it may use all of them, and none uses it.
 """
 STUDIES = sorted(folder.name for folder in (ROOT / "studies").iterdir() if (folder / "__init__.py").is_file())
 BESIDE = "a study: "
-"""What the stage of a study's modules begins with here."""
+"""Prefix of the stage of a study's modules here."""
 
 WRITING = {"scenario", "plan", "lab", "kernels", "discovery", "doctor", "engines", "execute", "imports"}
 READING = {"analysis", "compare", "explain", "exports", "plots", "report", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 
 MEETING = {("execute", "analysis")}
-"""The one bridge: a run is analysed as soon as it is made."""
+"""The only bridge: a run is analysed as soon as it is made."""
 
 
 def _stage(path: Path) -> str:
@@ -128,7 +128,7 @@ def _imports() -> list[tuple[str, str, str]]:
     return [
         (f"{path.relative_to(ROOT)}:{line}", _stage(path), target)
         for path in sorted(ROOT.rglob("*.py"))
-        if path != ROOT / "__init__.py"  # which hands out the interface, when it is asked for
+        if path != ROOT / "__init__.py"  # it loads the interface on demand
         for line, target in _imported(_tree(path))
     ]
 
@@ -154,7 +154,7 @@ def test_nothing_imports_a_study_but_itself() -> None:
 
 
 def test_what_a_study_imports_and_what_it_views_are_apart() -> None:
-    """Of the two wings a module of a study uses one."""
+    """A study's module uses only one of the two wings."""
     used: dict[str, set[str]] = {}
     for place, stage, target in _imports():
         if stage.startswith(BESIDE):
@@ -163,7 +163,7 @@ def test_what_a_study_imports_and_what_it_views_are_apart() -> None:
 
 
 ALSO_OF_THE_CORE = {"tuners"}
-"""Names of a study that the core has for something else: the section of a scenario."""
+"""Names of a study that the core uses for something else: the section of a scenario."""
 
 
 def test_the_core_names_no_study() -> None:
@@ -221,10 +221,10 @@ def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> N
     ("module", "sources"), [("netwarp.lab.build", RESOLUTION), ("netwarp.analysis.run.metrics", SOURCES)]
 )
 def test_what_decides_a_result_is_in_its_digest(module: str, sources: tuple[str, ...]) -> None:
-    """All that is loaded for making labs, or for computing metrics.
+    """All modules that are loaded for making labs, or for computing metrics.
 
-    `words` is for people alone, and `studies` finds scenarios, whose content counts by itself, and views, which are
-    made of the records afterwards.
+    `words` is only for people, and `studies` finds scenarios, whose content counts in any case, and views, which are
+    made from the records afterwards.
     """
     code = f"import sys, {module}; print(*(m for m in sys.modules if m.startswith('netwarp.')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -245,8 +245,8 @@ def test_no_relative_imports() -> None:
 
 def test_no_file_needs_itself_by_way_of_others() -> None:
     graph = python_graph(ROOT)
-    # The package itself hands out the interface, when it is asked for: who asks it for its place or version alone does
-    # not need what it hands out.
+    # The package itself loads the interface on demand: code that only needs its place or version does not need the
+    # interface.
     graph["netwarp"] = set()
     assert cycle_in(graph) == []
 
@@ -299,7 +299,7 @@ def test_cycles_are_seen(tmp_path: Path) -> None:
     assert cycle_in(rust_graph(source)) == []
     (source / "guard" / "events.rs").write_text("fn f() { super::super::lab::g(); }\n")
     assert set(cycle_in(rust_graph(source))) == {"crate::lab", "crate::guard::events"}
-    # A parent that only declares its child, or names it in a test, does not need it; one that names what is in it does.
+    # A parent that only declares its child, or names it in a test, does not need it; one that uses its contents does.
     (source / "guard" / "events.rs").write_text("use super::Event;\n")
     (source / "guard" / "mod.rs").write_text(
         "mod events;\nstruct Event;\n#[cfg(test)]\nmod tests {\n events::f();\n}\n"
@@ -311,7 +311,7 @@ def test_cycles_are_seen(tmp_path: Path) -> None:
 
 NAMES_OF_ENGINES = re.compile(r"/proc/netwarp|hostfs|\buml\b|User Mode Linux|virtual time|netwarp_\w+\.c|arch/um", re.I)
 ROOMS_OF_ENGINES = {"backend", "machine", "guard"}
-"""Where the agent may name what is one engine's: what a lab needs of it, the guest, and the process on the host."""
+"""Modules where the agent may name one engine: its part of a lab, the guest, and the process on the host."""
 
 
 def test_the_agents_common_part_names_no_engine() -> None:
@@ -326,5 +326,5 @@ def test_the_agents_common_part_names_no_engine() -> None:
             if NAMES_OF_ENGINES.search(line)
         )
     assert {room: found for room, found in naming.items() if found and room not in ROOMS_OF_ENGINES} == {}
-    # They are named where they belong, so the pattern finds what it is for.
+    # They are named where they belong, so the pattern finds its targets.
     assert all(naming[room] for room in ROOMS_OF_ENGINES)

@@ -1,4 +1,4 @@
-"""What is made from other files: no copy is stale, a stale one is noticed, the C compiler agrees with the layout."""
+"""Generated files: no copy is stale, a stale one is noticed, the C compiler agrees with the layout."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_changed_constant_makes_the_agents_copy_stale(monkeypatch: pytest.Monk
 
 
 def test_places_are_the_kernels() -> None:
-    """All but one, which no record has: what is settled is not dropped when it is freed."""
+    """All but one, which no record has: a settled packet is not dropped when it is freed."""
     places = recorder_layout.places()
     assert places.pop("SETTLED") == len(Place)
     assert places == {place.name: place.value for place in Place}

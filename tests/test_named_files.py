@@ -1,4 +1,4 @@
-"""What the guides name is there: a list of places to touch is worth nothing once they have moved."""
+"""Files named in the guides exist: a list of places to change is worthless once they have moved."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FOLDERS = (*CRATES, "python", "tests", "tools", "bench", "docs", "examples")
 _QUOTED = re.compile(r"`([\w./{}-]+(?:\.(?:py|rs|c|h|toml|patch|config|md|sh)|/))(?=[`: ])")
 _MADE = re.compile(r"/(?:target|__pycache__|fuzz/corpus|fuzz/artifacts)(?:/|$)")
 _PLACEHOLDER = re.compile(r"\b(?:NAME|SERIES)\b")
-"""What a reader replaces by a name of their own; a file that is to be made need not be there."""
+"""Placeholders that a reader replaces by a name; a file that is to be made need not exist."""
 _WRITTEN = frozenset({"scenario.toml", "study.toml", "mine.toml", "lab.toml"})
-"""Files of a reader's own."""
+"""Files of the reader."""
 
 
 @cache
@@ -37,7 +37,7 @@ def _named(guide: str) -> Iterator[str]:
 
 
 def _is_there(name: str) -> bool:
-    """Whether a file or folder ends with the name, of which the guides may leave out the beginning."""
+    """Whether the path of a file or folder ends with the name, since the guides may leave out the beginning."""
     if "NAME" in PurePosixPath(name).name:
         name = f"{PurePosixPath(name).parent}/"
     pattern = re.compile("/" + _PLACEHOLDER.sub("[^/]+", re.escape(name)) + "$")
@@ -52,7 +52,7 @@ def test_every_file_that_a_guide_names_is_there(guide: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_seen() -> None:
-    """As the guides once had them."""
+    """Names that the guides once had."""
     assert not _is_there("kernels/tree/patches/")
     assert not _is_there("agent/src/exec.rs")
     assert _is_there("kernels/tree/SERIES/patches/")

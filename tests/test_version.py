@@ -1,4 +1,4 @@
-"""The version is stated in Cargo.toml; what cannot take it from there says the same."""
+"""Cargo.toml states the version; files that cannot take it from there agree."""
 
 from __future__ import annotations
 

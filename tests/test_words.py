@@ -1,4 +1,4 @@
-"""The words that STYLE.md replaces: none of those that are gone comes back, and the search finds them."""
+"""Words that STYLE.md replaces: none of the removed ones comes back, and the search finds them."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""What the repository makes of its own sources: `make generate` writes it, `make check` compares it."""
+"""Files that the repository generates from its sources: `make generate` writes them, `make check` compares them."""

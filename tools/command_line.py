@@ -21,7 +21,7 @@ from netwarp.cli.common import (
 )
 
 OF_OBSERVER = {"pcap": "docs/pcap.md", "watch": "docs/watch.md"}
-"""Commands whose options the observer has, and the pages that explain them."""
+"""Commands of the observer, which has their options, and the pages that explain them."""
 EXIT_CODES = {
     OK: "success",
     FAILED_EXPECTATION: "an expectation failed, a regression was found, or runs differ",
@@ -36,7 +36,7 @@ EXIT_CODES = {
 
 @dataclass(frozen=True)
 class Option:
-    """An argument or an option: how it is written, its meaning, and its default (empty: none, or it is in the text)."""
+    """An argument or an option: its spelling, its meaning, and its default (empty: none, or it is in the text)."""
 
     written: str
     meaning: str
@@ -47,7 +47,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command with its words (`kernel build`), what it does, and its options."""
+    """A command with its words (`kernel build`), its description, and its options."""
 
     words: str
     text: str
@@ -67,12 +67,12 @@ class Command:
 
     @property
     def arguments(self) -> tuple[Option, ...]:
-        """The positional ones."""
+        """The positional arguments."""
         return tuple(option for option in self.options if option.positional)
 
 
 def commands() -> Iterator[Command]:
-    """Every command in the order of its name, those of `kernel` under it."""
+    """Every command, sorted by name, with those of `kernel` under it."""
     app = application()
     for name in sorted(names_of_commands(), key=lambda word: word.lstrip("-")):
         yield from _commands(name, app[name])
@@ -93,7 +93,7 @@ def _commands(words: str, app: Any) -> Iterator[Command]:
 
 
 def _text(app: Any) -> str:
-    """What a command does: paragraphs, without the part on its parameters."""
+    """A command's description: paragraphs, without the part on its parameters."""
     written = inspect.cleandoc(app.help or "")
     return written.partition("\nParameters\n----------\n")[0].strip()
 

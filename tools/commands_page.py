@@ -14,7 +14,7 @@ What `netwarp help COMMAND` prints, on one page; `man netwarp` has it as well.
 
 
 def markdown() -> str:
-    """The page."""
+    """The page as it is committed."""
     found = list(commands())
     lines = [_HEAD, "| command | what it does |", "|---|---|"]
     lines += [f"| [`{one.words}`](#{_anchor(one)}) | {_cell(one.summary)} |" for one in found]

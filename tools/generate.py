@@ -1,4 +1,4 @@
-"""Writes every file of the repository that is made from another; with `--check` it names those that are stale."""
+"""Writes every generated file of the repository; with `--check` it names those that are stale."""
 
 import json
 import sys
@@ -9,6 +9,7 @@ from netwarp.scenario import scenario_schema
 
 from tools import (
     commands_page,
+    figures_page,
     lab_page,
     man_page,
     metrics_page,
@@ -25,12 +26,14 @@ ROOT = Path(__file__).parents[1]
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/constants.rs": rust_constants.source,
+    "agent/src/end.rs": rust_constants.end_source,
     "agent/src/guard/layout.rs": recorder_layout.source,
     "records/src/tables.rs": rust_tables.source,
     "agent/src/lab/objects.rs": rust_lab.source,
     "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/commands.md": commands_page.markdown,
+    "docs/figures.md": figures_page.markdown,
     "docs/lab.md": lab_page.markdown,
     "docs/lab.schema.json": lab_page.schema_text,
     "docs/metrics.md": metrics_page.markdown,
@@ -39,11 +42,11 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "packaging/netwarp.data/data/share/man/man1/netwarp.1": man_page.source,
     "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
 }
-"""Each file by what makes its text."""
+"""Each generated file, and the function that returns its text."""
 
 
 def stale() -> list[str]:
-    """The files that are not what their sources make of them."""
+    """The files that differ from what their sources generate."""
     return [name for name, make in GENERATED.items() if _content(name) != make()]
 
 
@@ -53,7 +56,7 @@ def _content(name: str) -> str | None:
 
 
 def main() -> int:
-    """Write what is stale; with `--check` name it, and return 1 if there is any."""
+    """Write stale files; with `--check` name them, and return 1 if there are any."""
     found = stale()
     if "--check" in sys.argv[1:]:
         for name in found:

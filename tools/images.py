@@ -1,7 +1,8 @@
 """The pictures of the documentation, drawn from shipped scenarios as they are.
 
-`python -m tools.images [IMAGE...]` runs what the named pictures need (all of them take ten minutes on two CPUs), draws
-each and writes it to docs/images. `--results DIR` keeps the results there, so that only what is missing is run again.
+`python -m tools.images [IMAGE...]` makes the runs of the named pictures (all of them take ten minutes on two CPUs),
+draws each and writes it to docs/images. `--results DIR` keeps the results there, so that only missing ones are made
+again.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ ROOT = Path(__file__).parents[1]
 NETWARP = Path(sys.executable).parent / "netwarp"
 IMAGES = ROOT / "docs" / "images"
 COLOURS = 128
-"""So many are enough for lines and the edges of letters, and make a file a third as large."""
+"""Number of colours; enough for lines and the edges of letters, and a file a third as large."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a picture comes from: a scenario, how it is run, and the name of the figure."""
+    """Source of a picture: a scenario, its options, and the name of the figure."""
 
     scenario: str
     figure: str
@@ -60,7 +61,7 @@ SOURCES = {
 
 
 def draw(name: str, results: Path) -> Path:
-    """Run what a picture needs, if it has not been run, and draw it; returns the file."""
+    """Make a picture's runs, unless they exist, and draw it; returns the file."""
     source = SOURCES[name]
     result = results / source.result
     run: list[str | Path] = [NETWARP, "run", source.scenario, *source.arguments, "--no-plots", "-o", result]

@@ -54,7 +54,7 @@ def _kinds(kind: type[LabObject]) -> Iterator[type[LabObject]]:
 
 
 def _complete(definition: dict[str, Any], kind: type[LabObject]) -> None:
-    """An engine gets all fields but those that are found after the run, and no others unless they are its kind's."""
+    """Require all fields except those found after the run, and allow no others except those of a flow's kind."""
     for field in fields(kind):
         if is_found(field) or is_spread(field):
             definition["properties"].pop(field.name)
@@ -67,7 +67,7 @@ def _complete(definition: dict[str, Any], kind: type[LabObject]) -> None:
 
 
 def _referred(value: Any) -> Iterator[str]:
-    """The names of the objects that are mentioned."""
+    """The names of the referenced objects."""
     if isinstance(value, dict):
         yield from [value["$ref"].rpartition("/")[2]] if "$ref" in value else []
         value = list(value.values())
@@ -123,7 +123,7 @@ def _object(name: str, definition: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _type(about: Mapping[str, Any]) -> str:
-    """A type in words, with links to the objects of the page."""
+    """Describe a type, with links to the objects of the page."""
     if "anyOf" in about:
         return " or ".join(_type(one) for one in about["anyOf"])
     if "$ref" in about:

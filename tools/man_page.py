@@ -47,6 +47,6 @@ def source() -> str:
 
 
 def _text(text: str) -> str:
-    """Text with what roff would obey escaped."""
+    """Escape what roff would interpret."""
     plain = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace("`", "")
     return re.sub(r"^([.'])", r"\\&\1", plain)

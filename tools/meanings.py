@@ -1,4 +1,4 @@
-"""The text below an assignment in a module, which Python does not keep."""
+"""The text below an assignment in a module or a class, which Python does not keep."""
 
 import ast
 import inspect
@@ -6,9 +6,11 @@ from itertools import pairwise
 from types import ModuleType
 
 
-def meanings(module: ModuleType) -> dict[str, str]:
-    """The text below each assignment of a module, by the names that it is about."""
-    body = ast.parse(inspect.getsource(module)).body
+def meanings(of: ModuleType | type) -> dict[str, str]:
+    """The text below each assignment of a module or of a class in it, by the names that it is about."""
+    body = ast.parse(inspect.getsource(of)).body
+    if isinstance(body[0], ast.ClassDef):
+        body = body[0].body
     return {
         name.id: str(text.value.value)
         for assigned, text in pairwise(body)

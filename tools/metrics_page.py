@@ -57,12 +57,21 @@ def _page() -> Iterator[str]:
         yield f"## {scope}"
         yield ""
         yield (
-            "| metric | how it is computed | of what; counted where; in which interval | weighted by | from | better "
-            "| smallest difference that matters |"
+            "| metric | unit | how it is computed | of what; counted where; in which interval | weighted by | from "
+            "| better | smallest difference that matters |"
         )
-        yield "|---|---|---|---|---|---|---|"
+        yield "|---|---|---|---|---|---|---|---|"
         for one in entries:
             names = "<br>".join(f"`{name}`" for name in one.names)
             better = one.better or "neither"
-            cells = (names, one.formula, one.basis, one.counts, one.source, better, one.min_effect)
+            cells = (
+                names,
+                one.axis.unit or "–",
+                one.formula,
+                one.basis,
+                one.counts,
+                one.source,
+                better,
+                one.min_effect,
+            )
             yield f"| {' | '.join(map(str, cells))} |"

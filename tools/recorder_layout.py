@@ -1,7 +1,7 @@
-"""The records of the kernel's recorder (`linux/netwarp.h`) as the agent reads them: `agent/src/guard/layout.rs`.
+"""The records of the kernel's recorder (`linux/netwarp.h`) for the agent: `agent/src/guard/layout.rs`.
 
-The header uses numbers of fixed width, arrays of them and one struct within another: each lies at the next multiple of
-its alignment, as in C on every machine. A test has the C compiler say the same of every field.
+The header uses numbers of fixed width, arrays of them and nested structs: each is at the next multiple of its
+alignment, as in C on every machine. A test compares every field with the C compiler's layout.
 """
 
 import re
@@ -14,13 +14,13 @@ import netwarp
 HEADER = Path(netwarp.__file__).parent / "kernels" / "tree" / "files" / "include" / "linux" / "netwarp.h"
 _NUMBERS = {"__u8": ("u8", 1), "__u16": ("u16", 2), "__u32": ("u32", 4), "__s32": ("i32", 4), "__u64": ("u64", 8)}
 _HEAD = ("type", "size")
-"""What every record begins with; the reader of the stream deals with it."""
+"""The first fields of every record, which the reader of the stream handles."""
 _PADDING = "pad"
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field: its type in Rust, where it lies, how many bytes it has, the header's words about it."""
+    """One field: its type in Rust, its offset, its size in bytes, the header's comment."""
 
     name: str
     kind: str
@@ -31,7 +31,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Struct:
-    """One struct: its number as a record (None if it is none), what it is about, its fields, how long it is."""
+    """One struct: its number as a record (None if it is not one), its comment, its fields, its size."""
 
     name: str
     number: int | None
@@ -70,7 +70,7 @@ def places(header: str | None = None) -> dict[str, int]:
 
 
 def _lay_out(body: str, known: Mapping[str, Struct]) -> tuple[tuple[Field, ...], int, int]:
-    """The fields of a struct in their places, its size and its alignment."""
+    """The fields of a struct with their offsets, its size and its alignment."""
     fields: list[Field] = []
     at, widest = 0, 1
     for declaration, about in re.findall(r"^\t([^;/]+);(?:\s*/\* (.*?) \*/)?", body, re.M):

@@ -1,9 +1,10 @@
-"""The constants that the agent has from `python/netwarp/constants.py`: `agent/src/constants.rs`."""
+"""What the agent has alike with netwarp: numbers (`agent/src/constants.rs`), how runs end (`agent/src/end.rs`)."""
 
 import json
 from collections.abc import Iterator
 
 from netwarp import constants
+from netwarp.engines.reports import End
 
 from tools.meanings import meanings
 
@@ -18,12 +19,33 @@ TYPES = {
     "WIRE_ALLOWANCE_BYTES_PER_S": "u64",
     "UNLIMITED_WIRE_BYTES_PER_S": "u64",
 }
-"""Those that the agent has, with their type in Rust."""
+"""The agent's constants, with their types in Rust."""
 
 
 def source() -> str:
     """The file as it is committed."""
     return "\n".join(_lines()) + "\n"
+
+
+def end_source() -> str:
+    """The enum of `End` as it is committed."""
+    return "\n".join(_end_lines()) + "\n"
+
+
+def _end_lines() -> Iterator[str]:
+    yield "//! How runs end. Made by `make generate` from `python/netwarp/engines/reports.py`."
+    yield ""
+    yield "use serde::Serialize;"
+    yield ""
+    yield f"/// {(End.__doc__ or '').strip()}"
+    yield "#[derive(Clone, Copy, PartialEq, Eq, Serialize)]"
+    yield '#[serde(rename_all = "snake_case")]'
+    yield "pub enum End {"
+    about = meanings(End)
+    for end in End:
+        yield from (f"    /// {line}" for line in about.get(end.name, "").splitlines())
+        yield f"    {''.join(word.capitalize() for word in end.value.split('_'))},"
+    yield "}"
 
 
 def _lines() -> Iterator[str]:

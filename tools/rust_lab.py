@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from annotated_types import MaxLen
+from annotated_types import Ge, Gt, Le, Lt, MaxLen
 from netwarp.lab_format import model
 from netwarp.lab_format.model import Lab, Settings
 from netwarp.lab_format.objects import is_found, is_spread, spelt
@@ -178,14 +178,22 @@ def _annotated(base: Any, about: Sequence[Any]) -> str:
 
 def _integer(about: Sequence[Any]) -> str:
     """By the bounds of a quantity. A field may narrow these; the type stays that of its quantity."""
-    names = ("ge", "gt", "le", "lt")
-    bounds = {name: int(getattr(one, name)) for one in _bounds(about[:1]) for name in names if hasattr(one, name)}
-    least = [bounds[name] + (name == "gt") for name in ("ge", "gt") if name in bounds]
-    beyond = [bounds[name] + (name == "le") for name in ("le", "lt") if name in bounds]
+    least: int | None = None
+    beyond: int | None = None
+    for bound in _bounds(about[:1]):
+        match bound:
+            case Ge(int(number)):
+                least = number
+            case Gt(int(number)):
+                least = number + 1
+            case Lt(int(number)):
+                beyond = number
+            case Le(int(number)):
+                beyond = number + 1
     for name, (first, end) in _INTEGERS.items():
-        if least and beyond and first <= least[0] and beyond[0] <= end:
+        if least is not None and beyond is not None and first <= least and beyond <= end:
             return name
-    raise ValueError(f"a whole number of a lab needs bounds that fit 64 bits, not {bounds}")
+    raise ValueError(f"a whole number of a lab needs bounds that fit 64 bits, not {least} to {beyond}")
 
 
 def _bounds(about: Sequence[Any]) -> list[Any]:
@@ -193,7 +201,9 @@ def _bounds(about: Sequence[Any]) -> list[Any]:
 
 
 def _name(kind: Any) -> str:
-    return (kind.__name__ if isinstance(kind, type) else _alias(kind)[0]).removeprefix("Lab") or "Lab"
+    return (kind.__name__ if isinstance(kind, type) and is_dataclass(kind) else _alias(kind)[0]).removeprefix(
+        "Lab"
+    ) or "Lab"
 
 
 def _alias(kind: Any) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The tables of a run directory as `records/src/tables.rs`: columns, rows, and what collects them."""
+"""The tables of a run directory as `records/src/tables.rs`: columns, rows, and their builders."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ VALUES = {
     "bool": ("bool", "Boolean"),
     "utf8": ("&'r str", "String"),
 }
-"""For each type of a column that of a row's value, and whose builder of Arrow collects it."""
+"""For each column type, the type of a row's value and Arrow's builder."""
 
 
 def source() -> str:
@@ -32,7 +32,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "use crate::table::{columns, tables};"
     yield ""
-    yield "/// What became of a packet in a queue (`packets.arrows`)."
+    yield "/// The fate of a packet in a queue (`packets.arrows`)."
     yield "pub mod fate {"
     for fate, meaning in FATES.items():
         yield f"    /// {meaning[0].upper()}{meaning[1:]}"
@@ -41,18 +41,18 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "tables! {"
     for table in TABLES.values():
-        if table not in (SOCKETS, CLOCKS):  # netwarp itself writes the one, and the other follows
+        if table not in (SOCKETS, CLOCKS):  # netwarp itself writes the latter, and the former follows
             yield from _table(table, [_column(column) for column in table.columns])
     yield "}"
     yield ""
-    # The decoder of tcp_info collects these column by column, and the monitor picks from them.
+    # The decoder of tcp_info collects these column by column, and the monitor selects from them.
     yield "columns! {"
     yield from _table(SOCKETS, [_column(column) for column in SOCKETS.columns])
     yield "}"
 
 
 def _table(table: Table, columns: list[str]) -> Iterator[str]:
-    # A row that holds text borrows it.
+    # A row with text borrows it.
     lifetime = "<'r>" if any("'r " in column for column in columns) and table is not SOCKETS else ""
     yield f"    /// `{table.file}`: {table.row} ({table.source})."
     yield f"    {table.name}{lifetime} {{"

@@ -9,7 +9,7 @@ from tools.rust_lab import rust_type
 
 _SET = {"u64": "self.{name} > 0", "f64": "self.{name} > 0.0"}
 _CALL_WIDTH = 60
-"""rustfmt breaks calls whose arguments are longer."""
+"""Maximum length of a call's arguments before rustfmt breaks it."""
 _ZEROS = {"zero32": 4, "zero64": 8}
 _HEAD = """\
 //! The properties of one direction of a link's wire. Made by `make generate` from `python/netwarp/lab_format/wires/`.

@@ -1,7 +1,6 @@
-"""The page docs/scenario.md: every field of the model, and what netwarp says of values that it refuses.
+"""The page docs/scenario.md: every field of the model, and netwarp's errors for values that it refuses.
 
-Facts of a field stand in the model (`about`); what it is refused with
-comes from loading it.
+The model has the facts of a field (`about`); errors come from loading its refused values.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from = "h1"
 to = "h2"
 tool = "ping"
 """
-"""The scenario that each example is put into, shown at the head of the page."""
+"""The scenario into which each example is put, shown at the head of the page."""
 
 STUDY = """\
 [tuners.big]
@@ -86,18 +85,18 @@ metric = "flow.goodput_mbps"
 where = { name = "bulk" }
 min = 9.0
 """
-"""What else a scenario may have; the examples of these tables are put into them."""
+"""Other tables that a scenario may have; the examples of these tables are put into them."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A table of a scenario on the page: how its header is written, its model, and where its example stands."""
+    """A table of a scenario on the page: its header, its model, and the place of its example."""
 
     header: str
     model: type[BaseModel]
     place: tuple[str | int, ...]
     fixed: Mapping[str, Any]
-    """The table that a field's example is put into, where it is not the one of the examples above."""
+    """The table into which a field's example is put, if it is not the one of the examples above."""
 
 
 def sections() -> Iterator[Section]:
@@ -120,7 +119,7 @@ def sections() -> Iterator[Section]:
 
 
 def example(place: tuple[str | int, ...], fixed: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """A whole scenario with these values in the table at `place`; None takes a field out."""
+    """A whole scenario with these values in the table at `place`; None removes a field."""
     data: dict[str, Any] = tomllib.loads(BASE + STUDY)
     table: Any = data
     for key in place:
@@ -135,7 +134,7 @@ def example(place: tuple[str | int, ...], fixed: Mapping[str, Any], values: Mapp
 
 
 def refusal(text: str) -> str:
-    """What netwarp says of a scenario that it refuses."""
+    """netwarp's error for a scenario that it refuses."""
     try:
         parse_scenario(text)
     except ScenarioError as error:
@@ -197,7 +196,7 @@ def _example(name: str, field: Mapping[str, Any]) -> str:
 
 
 def _value(field: Mapping[str, Any]) -> str:
-    """What kind of value a field has, in words."""
+    """Describe the kind of a field's value."""
     title = title_of(field)
     if title:
         ways = any("forward" in one.get("properties", {}) for one in field.get("anyOf", ()))

@@ -1,4 +1,4 @@
-"""Words that STYLE.md replaces, and that occur nowhere any more: `python -m tools.words` names each that comes back."""
+"""Words that STYLE.md replaces, and that have been removed everywhere: `python -m tools.words` finds new ones."""
 
 import re
 import sys
@@ -12,23 +12,26 @@ PLACES = (
 )
 KINDS = {".py", ".rs", ".md", ".toml", ".html", ".js", ".ipynb"}
 _LEFT = ("kernels/tree", "__snapshots__", "agent/src/guard/layout.rs", "tools/words.py", "tests/test_words.py")
-"""The kernel's patches (their comments decide a kernel's identity), what is made of them, and the words themselves."""
+"""The kernel's patches (their comments are part of a kernel's identity), files generated from them, and this list
+itself."""
 
 PATTERNS = {
     r"beneath": "under or below",
     r"anew": "again",
     r"thereof": "its",
-    r"somebody else": "someone else",
     r"likewise": "repeat the noun, or state the rule",
     r"as said\.": "repeat what was said",
     r"none of none": "None if empty; None if missing",
+    r"whoever": "the caller, the user, the one who",
+    r"somebody": "the user, another program: name who",
+    r"what (?:came|became) of": "the noun: the result, the fate",
     r"(?:lies|stands) in(?! (?:the (?:way|place)|for)\b)": "is in",
 }
 _PATTERN = re.compile("|".join(rf"(?P<p{n}>(?<![A-Za-z]){one}(?![a-z]))" for n, one in enumerate(PATTERNS)), re.I)
 
 
 def findings(root: Path = ROOT) -> Iterator[str]:
-    """`FILE:LINE: "word": what to write`, for each word that should not be there."""
+    """`FILE:LINE: "word": replacement`, for each word that should not be there."""
     paths = [*root.glob("*.md"), *(path for place in PLACES for path in (root / place).rglob("*"))]
     for path in sorted(path for path in paths if path.suffix in KINDS):
         name = str(path.relative_to(root))

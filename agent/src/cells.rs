@@ -1,4 +1,4 @@
-//! The content of netem's attributes that hold one property of a wire.
+//! Contents of those attributes of netem that hold one property of a wire.
 
 /// A part of an attribute.
 pub enum Cell {
@@ -6,19 +6,19 @@ pub enum Cell {
     Share(f64),
     /// Nanoseconds, in 64 bits.
     Time(u64),
-    /// So many bytes of zero.
+    /// A number of zero bytes.
     Zero(usize),
 }
 
-/// An attribute: its number, its content, and whether every change repeats it. Without that a change names only what
-/// differs, because some attributes begin a sequence of random numbers again.
+/// An attribute: its number, its content, and whether every change repeats it. An attribute that is not repeated is
+/// sent only if it differs, because some attributes restart a sequence of random numbers.
 pub struct Attribute {
     pub number: u16,
     pub content: Vec<u8>,
     pub repeated: bool,
 }
 
-/// An attribute of these cells.
+/// Builds an attribute from these cells.
 pub fn attribute(number: u16, repeated: bool, cells: &[Cell]) -> Attribute {
     let content = cells
         .iter()
@@ -35,7 +35,7 @@ pub fn attribute(number: u16, repeated: bool, cells: &[Cell]) -> Attribute {
     }
 }
 
-/// A probability as netem has it: a share of 2³² − 1.
+/// Converts a probability to netem's form: a share of 2³² − 1.
 pub fn probability(p: f64) -> u32 {
     (p.clamp(0.0, 1.0) * f64::from(u32::MAX)).round() as u32
 }

@@ -1,4 +1,4 @@
-//! Confines a build on the host to some files: the Makefile of a kernel or the Kbuild of a module is a program.
+//! Confines a build on the host to some files, because the Makefile of a kernel or the Kbuild of a module is a program.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use crate::guard::confine_build;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// What it may read and start, with everything under
+    /// A path the program may read and start, with everything under it
     #[arg(long)]
     pub read: Vec<PathBuf>,
-    /// What it may write and read, with everything under
+    /// A path the program may write and read, with everything under it
     #[arg(long)]
     pub write: Vec<PathBuf>,
-    /// It may make symbolic links where it writes
+    /// Let the program make symbolic links where it writes
     #[arg(long)]
     pub links: bool,
     /// The program and its arguments
@@ -22,7 +22,7 @@ pub struct Options {
     pub command: Vec<String>,
 }
 
-/// Becomes the program; returns only if it cannot be started.
+/// Becomes the program; returns only if the program cannot be started.
 pub fn main(options: &Options) -> ExitCode {
     if let Err(e) = confine_build(&options.read, &options.write, options.links) {
         eprintln!("{e:#}");

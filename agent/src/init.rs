@@ -1,4 +1,4 @@
-//! The first program of a lab, whatever the engine: prepares the machine, runs the lab, writes how it ended, ends the
+//! The first program of a lab on every engine: prepares the machine, runs the lab, writes how it ended, ends the
 //! machine.
 
 use std::io::Write;
@@ -13,12 +13,12 @@ use crate::constants::LAB_FORMAT;
 use crate::exec::{self, Facts};
 use crate::lab::{Lab, RunFile};
 
-/// Under the run directory, if whoever has prepared it left it there: a file that makes room for the outcome where the
+/// A file in the run directory that the engine may have left there. Deleting it makes room for the outcome if the
 /// records have filled the disk.
 pub const RESERVE: &str = "reserve";
 
-/// Runs the lab in the run directory of this engine. Where the machine is the run's own, it ends with it, whatever
-/// happens here.
+/// Runs the lab in the run directory of this engine. If the machine belongs to this run, it ends with the lab, even
+/// after an error.
 pub fn main(engine: &str) -> ExitCode {
     let backend = match backend::find(engine).and_then(|b| b.check().map(|()| b)) {
         Ok(backend) => backend,
@@ -58,7 +58,7 @@ fn write_outcome(dir: &Path, text: &str) -> std::io::Result<()> {
     })
 }
 
-/// Unlike `eprintln!` it does not end the program where the console's disk is full.
+/// Prints a message. Unlike `eprintln!`, it does not panic if the console's disk is full.
 fn complain(what: &str) {
     let _ = writeln!(std::io::stderr(), "netwarp: {what}");
 }

@@ -1,20 +1,20 @@
-//! What a machine asks of the keyboard of whoever sits at a session, and what it is told.
+//! Questions of a machine about the keyboard of a session's user, and the guard's answers.
 //!
-//! A question goes through the pipe into which a command prints, as a piece of the stream that has no other use then. It
-//! is longer than that pipe holds. So the machine's kernel waits in its write until the guard has read all of it, which
-//! it does once it has answered, and its time stands still meanwhile. The answer is
-//! a file in the run directory, since a machine has nothing of the host but files.
+//! A question goes through the pipe into which a command prints, as a piece of a stream that is otherwise unused then.
+//! It is longer than the pipe's capacity, so the machine's kernel waits in write() until the guard has read all of it.
+//! The guard first writes the answer, then reads on, and the machine's time stands still. The answer is a file in
+//! the run directory, since files are all that a machine has of the host.
 
 use anyhow::{Context, Result, bail};
 
-/// More than the pipe holds (`PIPE_BYTES`), what may be left of an earlier piece, and what the guard reads at once; less
+/// More than the pipe's capacity (`PIPE_BYTES`), the rest of an earlier piece and one read of the guard together; less
 /// than a piece of the kernel (PIECE_BYTES).
 pub const QUESTION_BYTES: usize = 16 << 10;
-/// What the pipe of a session holds: the least that there is (F_SETPIPE_SZ).
+/// Capacity of a session's pipe: the smallest that Linux allows (F_SETPIPE_SZ).
 pub const PIPE_BYTES: usize = 4 << 10;
-/// Under the run directory: it is there while keys have been pressed that the machine has not asked for.
+/// A file in the run directory that exists while keys have been pressed that the machine has not asked for.
 pub const PRESSED: &str = ".keyboard";
-/// What is read of a question before it is answered.
+/// Length of the part of a question that is read before it is answered.
 pub const HEAD_BYTES: usize = 16;
 
 const FOR_KEYS: u32 = 1;
@@ -26,7 +26,7 @@ pub struct Question {
     pub number: u32,
     /// Whether the machine waits until a key is pressed.
     pub waits: bool,
-    /// When it asks, on its clock.
+    /// The machine's clock when it asks.
     pub time_ns: i64,
 }
 
@@ -40,7 +40,7 @@ impl Question {
         bytes
     }
 
-    /// From its head.
+    /// Parses the head of a question.
     pub fn parse(bytes: &[u8; HEAD_BYTES]) -> Result<Self> {
         let [a, b, c, d, e, f, g, h, time @ ..] = *bytes;
         let waits = match u32::from_ne_bytes([a, b, c, d]) {
@@ -55,24 +55,24 @@ impl Question {
         })
     }
 
-    /// The answer's file, under the run directory.
+    /// Path of the answer's file, relative to the run directory.
     pub fn file(self) -> String {
         format!(".keyboard-{}", self.number)
     }
 }
 
-/// What was typed since the last answer, and how large the terminal is now.
+/// Keys typed since the last answer, and the terminal's size now.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub rows: u16,
     pub columns: u16,
-    /// Nobody sits there any more.
+    /// Whether the user has closed the terminal.
     pub is_closed: bool,
     pub bytes: Vec<u8>,
 }
 
 impl Answer {
-    /// A line `ROWS COLUMNS CLOSED` and the bytes.
+    /// Encodes the answer as a line `ROWS COLUMNS CLOSED` followed by the bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let line = format!(
             "{} {} {}\n",

@@ -13,14 +13,14 @@ use serde_json::Value;
 pub use objects::*;
 pub use settings::Settings;
 
-/// `run.json`: of what describes a run, the agent needs its lab.
+/// `run.json`, of which the agent needs only the lab.
 #[derive(Debug, Deserialize)]
 pub struct RunFile {
     pub lab: Lab,
 }
 
 impl Lab {
-    /// The end with this interface, and the one that it faces.
+    /// The end with this interface, and the end that it faces.
     pub fn ends(&self, index: u32) -> Result<(&End, &End)> {
         self.links
             .iter()
@@ -36,7 +36,7 @@ impl Lab {
 }
 
 impl Flow {
-    /// The fields of its own kind.
+    /// Parses the fields of the flow's kind.
     pub fn fields<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
         serde_json::from_value(Value::Object(self.own.clone()))
             .with_context(|| format!("fields of the tool {}", self.tool))
@@ -53,16 +53,27 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::ser::{Serialize, SerializeMap, Serializer};
     use serde_json::{Map, Value};
 
     /// A lab with every field, made from the Python model (`make generate`).
     const EXAMPLE: &str = include_str!("../testdata/lab.json");
 
+    impl Serialize for Settings {
+        fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+            let mut map = serializer.serialize_map(Some(self.0.len()))?;
+            for (name, value) in &self.0 {
+                map.serialize_entry(name, value)?;
+            }
+            map.end()
+        }
+    }
+
     fn example() -> Result<Value> {
         Ok(serde_json::from_str(EXAMPLE)?)
     }
 
-    /// What is read and written again is the same, so neither side has a field that the other lacks.
+    /// A lab is the same after it was read and written, so neither side has a field that the other lacks.
     #[test]
     fn python_and_rust_have_the_same_lab() -> Result<()> {
         let lab: Lab = serde_json::from_str(EXAMPLE)?;
@@ -71,7 +82,7 @@ mod tests {
         Ok(())
     }
 
-    /// An object of the lab, wherever it is, that gets one more field.
+    /// Adds a field to the object of the lab that has the number `wanted`.
     fn with_one_more(value: &Value, wanted: usize, seen: &mut usize) -> Value {
         match value {
             Value::Object(fields) => {
@@ -80,7 +91,8 @@ mod tests {
                 let mut copy: Map<String, Value> = fields
                     .iter()
                     .map(|(name, value)| match name.as_str() {
-                        // Any name is that of a sysctl, a variable, a file or a parameter; flows have fields of their kind.
+                        // These hold any name: of a sysctl, a variable, a file or a parameter; a flow has the fields of
+                        // its kind.
                         "sysctl" | "flows" | "env" | "files" | "parameters" => {
                             (name.clone(), value.clone())
                         }

@@ -1,11 +1,13 @@
-//! What runs inside a netwarp lab (`init`), and on the host the guard that starts the virtual machine of a lab, limits
-//! it, ends it, and turns its stream of records into Arrow tables (`guard`), or the supervisor of a lab in namespaces of
-//! the host (`host`); on a machine that is a node of a lab, its session with netwarp (`node`).
+//! The program `netwarp-agent`. Inside a lab it is the first process (`init`). On the host it is the guard that starts
+//! a lab's virtual machine, limits it, ends it, and turns its stream of records into Arrow tables (`guard`), or the
+//! supervisor of a lab in namespaces of the host (`host`). On a machine that is a node of a lab it is that machine's
+//! session with netwarp (`node`).
 
 mod backend;
 mod cells;
 mod confine;
 mod constants;
+mod end;
 mod exec;
 mod guard;
 mod host;
@@ -53,21 +55,21 @@ enum Command {
     /// Run a lab in namespaces of this machine, in real time
     #[command(hide = true)]
     Host(host::Options),
-    /// What of a lab this machine's kernel lacks: JSON in and out
+    /// List the features of a lab that this machine's kernel lacks: JSON in and out
     #[command(hide = true)]
     HostProbe,
-    /// A session with netwarp on a machine that is a node of a lab; over SSH
+    /// Run a session with netwarp on a machine that is a node of a lab; over SSH
     #[command(hide = true)]
     Node(node::Options),
-    /// What this host can enforce of the confinement of virtual machines, as JSON
+    /// Print the confinement of virtual machines that this host can enforce, as JSON
     #[command(hide = true)]
     Confinement,
-    /// Start a program that may read and write the files that are named, and no others, and has no network
+    /// Start a program that may read and write only the files that are named, and has no network
     #[command(hide = true)]
     Confine(confine::Options),
 }
 
-/// Runs what the arguments name: `init`, `guard` and the others.
+/// Runs the subcommand of the arguments: `init`, `guard` and the others.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Init { engine } => init::main(&engine),

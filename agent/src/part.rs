@@ -1,4 +1,4 @@
-//! Of a lab what one machine has to know: its own node, the links that end there, the flows that begin or end there.
+//! The part of a lab that one machine has to know: its own node, the links and the flows that begin or end there.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,12 +14,13 @@ pub struct Own {
     pub index: u32,
 }
 
-/// Beyond any index that an interface of this machine has.
+/// More than any index of an interface of this machine.
 const ELSEWHERE: u32 = 1_000_000_000;
-/// What is set in a namespace for interfaces to come: of a machine's it is set where the links end.
+/// Sysctls with this part in their names apply to a namespace's future interfaces. On a machine they are set on the
+/// interfaces where links end.
 const OF_NEW_INTERFACES: &str = ".conf.default.";
 
-/// The part of `node`, whose ends of links are these interfaces, by the names of the links.
+/// Reduces the lab to the part of `node`, whose ends of links are these interfaces, by the names of the links.
 pub fn part_of(mut lab: Lab, node: &str, own: &BTreeMap<String, Own>) -> Result<Lab> {
     lab.nodes.retain(|n| n.name == node);
     lab.flows.retain(|f| f.from == node || f.to == node);
@@ -108,7 +109,7 @@ fn of_interfaces<'a>(sysctl: &Settings, own: impl Iterator<Item = &'a Own> + Clo
     Settings(settings)
 }
 
-/// A machine keeps its addresses of a family that no flow uses, and may have none of it at all.
+/// A machine keeps its addresses of a family that no flow uses; that family may be missing there.
 fn keep_used_families(lab: &mut Lab) {
     let six = lab.flows.iter().any(|flow: &Flow| flow.source.is_ipv6());
     let four = lab.flows.iter().any(|flow| flow.source.is_ipv4()) || !six;

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const LINKTYPE_ETHERNET: u32 = 1;
-/// The longest packet that is kept.
+/// Maximum number of bytes that are kept of a packet.
 pub const MAX_SNAP: u32 = 65_535;
 
-/// A capture under construction.
+/// A capture that is being written.
 pub struct PcapFile {
     file: BufWriter<File>,
 }
@@ -39,7 +39,8 @@ impl PcapFile {
         Ok(Self { file })
     }
 
-    /// A packet of `len` bytes, of which these were kept. One from before t0 has no time that pcap could hold.
+    /// Appends a packet of `len` bytes, of which these were kept. A packet from before t0 is left out, since pcap has
+    /// no negative times.
     pub fn push(&mut self, time_ns: i64, len: u32, kept: &[u8]) -> Result<()> {
         let Ok(time_ns) = u64::try_from(time_ns) else {
             return Ok(());
@@ -56,7 +57,7 @@ impl PcapFile {
         self.file.write_all(kept).context("capture")
     }
 
-    /// Hands every byte to the file system.
+    /// Writes all buffered bytes to the file system.
     pub fn finish(mut self) -> Result<()> {
         self.file.flush().context("capture")
     }

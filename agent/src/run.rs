@@ -20,7 +20,7 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Kept> 
     backend.load_modules(&lab.modules)?;
     exact_timers();
     let network = Network::build(&lab, backend)?;
-    // From here on it is an instant of this machine's clock.
+    // From here on, `t0_ns` is an instant of this machine's clock.
     lab.t0_ns += backend.origin_ns(&lab)?;
     let lab = &lab;
     let mut execution = Execution::prepare(&network, lab, dir)?;
@@ -50,7 +50,7 @@ pub struct Execution<'a> {
 }
 
 impl<'a> Execution<'a> {
-    /// Prepares all that is to happen from t0 on.
+    /// Prepares everything that happens from t0 on.
     pub fn prepare(network: &'a Network, lab: &'a Lab, dir: &Path) -> Result<Self> {
         let tuners = Tuners::start(network, lab, dir)?;
         let sampler = Sampler::open(network, lab, dir)?;
@@ -71,10 +71,10 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Waits for a moment shortly before t0, and has everything recorded from then on.
+    /// Waits until shortly before t0, then starts all records.
     pub fn start_recording(&mut self) -> Result<()> {
-        // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then. With or without
-        // records: a wake-up more can move a timer by a nanosecond.
+        // By then the kernel's own packets of new interfaces (MLD reports) have been sent. The wait is the same with
+        // and without records, since one more wake-up can move a timer by a nanosecond.
         sleep_until(self.lab.t0_ns - 1_000_000);
         self.tuners.check("before the run began")?;
         if self.lab.record.needs_recorder() {
@@ -83,7 +83,7 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Does what is due now.
+    /// Carries out an event that is due now.
     pub fn act(&mut self, event: &Event) -> Result<()> {
         match event.action {
             Action::Sample => self
@@ -95,18 +95,19 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Ends the flows at this moment, which nobody knew before, and samples a last time.
+    /// Ends the flows at this moment, which was not known before, and takes a last sample.
     pub fn stop_early(&mut self) -> Result<()> {
         let now_ns = monotonic_ns() - self.lab.t0_ns;
         (0..self.lab.flows.len()).for_each(|index| self.flows.stop(index));
         self.sampler.sample(now_ns, true)
     }
 
-    /// Ends the records and writes what each flow did, once programs have reported or `patience_ns` is over. Returns what
-    /// was kept of the files of programs.
+    /// Ends the records and writes what each flow did, once programs have reported or `patience_ns` is over. Returns
+    /// which files of programs were kept.
     pub fn finish(mut self, dir: &Path, patience_ns: i64) -> Result<Kept> {
         let backend = self.network.backend;
-        // While others disturb the machine, counters that are read one after another do not belong to one instant.
+        // While other programs disturb the machine, counters that are read one after another do not belong to one
+        // instant.
         if !backend.is_disturbed() {
             wires::write(self.network, self.lab, dir)?;
         }
@@ -125,13 +126,13 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// How long programs may take after the run's end to finish what they have begun to report.
+/// Time that programs have after the run's end to finish the reports that they have begun.
 pub const PATIENCE_NS: i64 = 30_000_000_000;
-/// The same where a run was stopped: a server may wait for a client that no longer exists.
+/// The same time after a run was stopped: a server may wait for a client that no longer exists.
 const STOPPED_PATIENCE_NS: i64 = 2_000_000_000;
 const PATIENCE_STEP_NS: i64 = 10_000_000;
 
-/// In the order in which they happen at one instant.
+/// Variants are in the order in which they happen at one instant.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     Change(usize),
@@ -139,14 +140,14 @@ pub enum Action {
     StopFlow(usize),
 }
 
-/// What is due at an instant from t0.
+/// An action that is due at an instant after t0.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     pub at_ns: i64,
     action: Action,
 }
 
-/// Everything that the main thread does, in order of time; the last sample is at the run's end.
+/// Lists everything that the main thread does, in order of time; the last sample is at the run's end.
 pub fn schedule(lab: &Lab) -> Vec<Event> {
     let mut events = Vec::new();
     let step = lab.record.sample_ns;

@@ -1,4 +1,4 @@
-//! Settings of the kernel by name (`net.ipv4.ip_forward`), in the network namespace of this thread.
+//! Sysctls by name (`net.ipv4.ip_forward`), in the network namespace of this thread.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub fn write(settings: &Settings) -> Result<()> {
         .try_for_each(|(name, value)| write_one(name, value))
 }
 
-/// Sets one.
+/// Sets one sysctl.
 pub fn write_one(name: &str, value: &str) -> Result<()> {
     let path = Path::new("/proc/sys").join(path_of(name));
     std::fs::write(&path, value).map_err(|e| match e.kind() {
@@ -25,7 +25,7 @@ pub fn write_one(name: &str, value: &str) -> Result<()> {
     })
 }
 
-/// As sysctl(8) has it: in names of interfaces a slash stands for a dot.
+/// Converts a name as sysctl(8) does: in names of interfaces a slash stands for a dot.
 fn path_of(name: &str) -> String {
     let swapped = name.chars().map(|c| match c {
         '.' => '/',

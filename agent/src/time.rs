@@ -5,14 +5,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-/// How this program's clocks differ from the machine's, where a test says so: nodes that are namespaces of one machine
-/// share its clock.
+/// Difference between this program's clocks and the machine's, set by a test only: nodes that are namespaces of one
+/// machine share its clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Skew {
-    /// Ahead by so much at `since_ns` of the machine's clock …
+    /// The program's clock is ahead by this at `since_ns` of the machine's clock …
     offset_ns: i64,
     since_ns: i64,
-    /// … and faster by this share.
+    /// … and is faster by this share.
     drift: f64,
 }
 
@@ -29,8 +29,8 @@ impl Skew {
     }
 }
 
-/// For tests alone: from here on clocks are ahead by so many nanoseconds, and gain so many parts in a million
-/// (`"OFFSET_NS DRIFT_PPM"`).
+/// For tests only: sets how many nanoseconds this program's clocks are ahead from now on, and how many parts in a
+/// million they gain (`"OFFSET_NS DRIFT_PPM"`).
 pub fn skew_clocks(words: &str) -> Result<()> {
     let (offset, drift) = words.split_once(' ').context("two numbers")?;
     let skew = Skew {
@@ -57,7 +57,7 @@ pub fn realtime_offset_ns() -> i64 {
     raw_ns(ClockId::CLOCK_REALTIME) - raw_ns(ClockId::CLOCK_MONOTONIC)
 }
 
-/// The kernel's stamps of packets, which are of CLOCK_REALTIME, as instants of `monotonic_ns`.
+/// Converts the kernel's packet timestamps (CLOCK_REALTIME) to instants of `monotonic_ns`.
 pub struct Stamps {
     ahead_ns: i64,
 }
@@ -87,7 +87,7 @@ pub fn sleep_until(ns: i64) {
     {}
 }
 
-/// How late timers of a run's schedule are.
+/// Lateness of the timers of a run's schedule.
 static LATENESS: Mutex<Lateness> = Mutex::new(Lateness {
     timers: 0,
     late: 0,
@@ -97,7 +97,7 @@ static LATENESS: Mutex<Lateness> = Mutex::new(Lateness {
 /// A timer that fires later than this counts as late.
 const LATE_NS: i64 = 1_000_000;
 
-/// Timers of a run's schedule so far, those of them that were late, and the worst since it was asked before.
+/// Number of timers of a run's schedule so far, number of late ones, and the largest lateness since the last query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lateness {
     pub timers: u64,
@@ -105,7 +105,7 @@ pub struct Lateness {
     pub max_ns: i64,
 }
 
-/// Sleeps until an instant of the run's schedule, and notes how late it is then.
+/// Sleeps until an instant of the run's schedule, and records how late it wakes up.
 pub fn wait_until(ns: i64) {
     sleep_until(ns);
     let late_ns = monotonic_ns() - ns;
@@ -115,7 +115,7 @@ pub fn wait_until(ns: i64) {
     all.max_ns = all.max_ns.max(late_ns);
 }
 
-/// What `wait_until` has noted.
+/// Takes the lateness that `wait_until` has recorded.
 pub fn take_lateness() -> Lateness {
     let mut all = LATENESS.lock().unwrap_or_else(PoisonError::into_inner);
     let taken = *all;
@@ -123,9 +123,9 @@ pub fn take_lateness() -> Lateness {
     taken
 }
 
-/// Timers of this thread, and of all that it starts, fire when they are due and not up to 50 µs later.
+/// Makes timers of this thread and of all that it starts fire when they are due, rather than up to 50 µs later.
 pub fn exact_timers() {
-    // It fails only where there is no such setting.
+    // It fails only on kernels without this setting.
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 

@@ -1,4 +1,4 @@
-//! Programs that tune nodes by themselves, such as bpftune: started before the flows, alive to the end of the run.
+//! Programs that tune nodes, such as bpftune: started before the flows, alive to the end of the run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -23,7 +23,7 @@ struct Tuner {
 }
 
 impl Tuners {
-    /// Starts each in the namespace of its node; what they print goes into the run directory.
+    /// Starts each program in the namespace of its node, with its output in the run directory.
     pub fn start(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
         let mut running = Vec::new();
         for tuner in &lab.tuners {
@@ -56,7 +56,7 @@ impl Tuners {
         Ok(Self { running })
     }
 
-    /// Fails if one has ended: what it was to tune has not been tuned since.
+    /// Fails if a program has ended, since its node has not been tuned from then on.
     pub fn check(&mut self, when: &str) -> Result<()> {
         for tuner in &mut self.running {
             if let Some(status) = tuner.child.try_wait()? {
@@ -66,7 +66,7 @@ impl Tuners {
         Ok(())
     }
 
-    /// Ends them all.
+    /// Ends all programs.
     pub fn stop(&mut self) {
         for tuner in &mut self.running {
             program::end(&mut tuner.child);

@@ -1,4 +1,4 @@
-"""`python -m bench.torture`: attack netwarp for so many minutes, go on where it was ended, and print the counts."""
+"""`python -m bench.torture`: attack netwarp for some minutes, continuing an earlier attack, and print the counts."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _table(state: State) -> Table:
 
 
 def _warm() -> None:
-    """Load what commands load, before anything is forked; nothing that starts threads of its own is used."""
+    """Load what commands load, before anything is forked; nothing that starts threads is used."""
     import matplotlib.backends.backend_agg  # noqa: PLC0415
     import matplotlib.backends.backend_svg  # noqa: F401, PLC0415
     from netwarp.lab import build_lab  # noqa: PLC0415
@@ -149,7 +149,7 @@ def _warm() -> None:
 
 
 def _tree() -> str:
-    """What is attacked: netwarp's sources and programs, and the attacks themselves."""
+    """Digest of what is attacked: netwarp's sources and programs, and the attacks themselves."""
     digest = hashlib.sha256()
     places = (
         ROOT / "python" / "netwarp",
@@ -166,7 +166,7 @@ def _tree() -> str:
 
 
 def _forget(directory: Path) -> None:
-    """Remove what was made of another tree, but for the files of cases that failed."""
+    """Remove results of another tree, except the files of cases that failed."""
     for name in ("digests", "bases"):
         shutil.rmtree(directory / name, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Damaged Arrow files, whose digests are gone or right: nothing but the files themselves can tell."""
+"""Damaged Arrow files, whose digests are missing or right: only the files themselves show the damage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _METADATA_BYTES = 1200
 
 
 class Arrow:
-    """One or two tables of a result damaged, the digests removed or rewritten, then a command."""
+    """Damage one or two tables of a result, remove or rewrite the digests, then run a command."""
 
     name = "arrow"
     unit = "commands"
@@ -43,7 +43,7 @@ class Arrow:
             damage_table(case, table, case.rng)
         for metrics in result.glob("runs/*/metrics.parquet"):
             if case.rng.random() < 0.5:
-                metrics.unlink()  # so that they are computed again, from what is damaged
+                metrics.unlink()  # so that they are computed again, from damaged tables
         redigest(result, case.rng.choice(("removed", "rewritten")))
         use(case, result, case.rng.choice(COMMANDS))
 
@@ -62,7 +62,7 @@ def _draw_watched(case: Case) -> None:
 
 
 def damage_table(case: Case, table: Path, rng: random.Random) -> None:
-    """Damage a table: its schema, the headers of its batches, or anything; or write it well with other columns."""
+    """Damage a table: its schema, the headers of its batches, or any bytes; or write it intact with other columns."""
     content = table.read_bytes()
     kind = rng.choice(("schema", "header", "anything", "one byte", "columns"))
     if kind == "columns":
@@ -84,7 +84,7 @@ def damage_table(case: Case, table: Path, rng: random.Random) -> None:
 
 
 def _other_columns(content: bytes, rng: random.Random) -> bytes:
-    """The table with a column of another type, a name that stands twice, or columns that no table of records has."""
+    """The table with a column of another type, a duplicate name, or columns that no table of records has."""
     is_parquet = content.startswith(b"PAR1")
     source = pa.BufferReader(content)
     whole = pq.read_table(source) if is_parquet else pa.ipc.open_stream(source).read_all()

@@ -1,4 +1,4 @@
-"""Whole results, imports and captures, each made once on the real engine: what the attacks damage copies of."""
+"""Whole results, imports and captures, each made once on the real engine: the attacks damage copies of them."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ duration = "2s"
 {_collector("ifstat_bottleneck", "bottleneck", _ifstat("enp0s8"))}
 {_collector("ifstat_server", "server", _ifstat("enp0s8"))}
 """
-"""A study's scripts on three machines: what docs/import.md reads comes of it."""
+"""A study's scripts on three machines, which leave what docs/import.md reads."""
 _FILES = {
     "iperf3-tcp.json": "tcp.json",
     "iperf3-udp.json": "udp.json",
@@ -151,7 +151,7 @@ _FILES = {
 
 @dataclass(frozen=True)
 class Bases:
-    """A directory with what has been made so far, and one that outlives it."""
+    """A directory for this torture's bases, and one that outlives it."""
 
     place: Path
     kept: Path
@@ -163,7 +163,7 @@ class Bases:
 
     @cached_property
     def scripts(self) -> Path:
-        """What a study's scripts leave."""
+        """The output of a study's scripts."""
         made = self.place / "scripts"
         if not made.exists():
             (run,) = (self._result("scripted", SCRIPTS) / "runs").iterdir()
@@ -176,13 +176,13 @@ class Bases:
 
     @cached_property
     def captures(self) -> tuple[Path, ...]:
-        """Captures, whole and odd."""
+        """Intact and odd captures."""
         tests = ROOT / "capture" / "tests"
         return tuple(sorted([*(tests / "captures").iterdir(), *(tests / "corpus").iterdir()]))
 
     @cached_property
     def watched(self) -> Path:
-        """What `netwarp watch` writes of a connection on the loopback."""
+        """The output of `netwarp watch` for a connection on the loopback."""
         made = self.place / "watched.arrows"
         if not made.exists():
             command = [str(OBSERVER), "watch", "--interval", "20ms", "--duration", "600ms", "-o", str(made)]
@@ -200,7 +200,7 @@ class Bases:
 
     @cached_property
     def scenarios(self) -> tuple[Path, ...]:
-        """Scenario files: those that are shipped, and the ones above."""
+        """Scenario files: the shipped ones, and those above."""
         place = self.place / "scenarios"
         if not place.exists():
             place.mkdir()
@@ -209,7 +209,7 @@ class Bases:
         return tuple(sorted([*place.iterdir(), *shipped_scenarios().values()]))
 
     def make(self, families: tuple[str, ...]) -> None:
-        """Make what these families take now, rather than while cases run."""
+        """Make the bases of these families now, rather than while cases run."""
         _ = self.scenarios, self.captures
         if {"results", "arrow", "pages"} & set(families):
             _ = self.results, self.watched

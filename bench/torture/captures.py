@@ -17,14 +17,14 @@ _FILES = 20
 
 
 class Captures:
-    """Bytes, headers and lengths damaged."""
+    """Damages bytes, headers and lengths."""
 
     name = "captures"
     unit = "captures"
     share = 0.06
 
     def attack(self, case: Case) -> None:
-        """A batch for the library, or some files for the command."""
+        """Attack the library with a batch, or the command with some files."""
         if case.rng.random() < 0.5:
             case.report.target, case.report.attacks = "library", _BATCH
             case.program(HARNESS, str(case.report.seed), str(_BATCH))
@@ -47,7 +47,7 @@ class Captures:
 
 
 def build() -> None:
-    """Build what reads captures with the library, so that overflows end it."""
+    """Build a program that reads captures with the library, with overflow checks on."""
     command = ["cargo", "build", "--quiet", "--locked", "--release", "--package", "netwarp-capture"]
     checked = {"CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS": "true", "CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS": "true"}
     subprocess.run([*command, "--example", "damage"], cwd=ROOT, check=True, env=os.environ | checked)

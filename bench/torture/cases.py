@@ -1,4 +1,4 @@
-"""A case, what came of it, and what a family of them is."""
+"""A case, its report, and the interface of a family of cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.torture.sandbox import Sandbox
 
 @dataclass
 class Report:
-    """What came of a case: how many attacks it made, what they were, how the commands ended, and what went wrong."""
+    """Report of a case: the number of its attacks, their description, how the commands ended, and the failures."""
 
     family: str
     seed: int
@@ -30,16 +30,16 @@ class Report:
 
     @property
     def name(self) -> str:
-        """FAMILY:SEED."""
+        """The case's name, FAMILY:SEED."""
         return f"{self.family}:{self.seed}"
 
     def to_json(self) -> bytes:
-        """For the process that counts."""
+        """Encode the report for the process that counts."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> Report:
-        """What `to_json` gave."""
+        """Decode the output of `to_json`."""
         given = json.loads(text)
         given["failures"] = [Failure(**failure) for failure in given["failures"]]
         return cls(**given)
@@ -47,7 +47,7 @@ class Report:
 
 @dataclass
 class Case:
-    """One attack at work: its chance, its sandbox, what it may use, and its report."""
+    """One attack in progress: its random numbers, its sandbox, the bases that it may use, and its report."""
 
     report: Report
     rng: random.Random
@@ -57,16 +57,16 @@ class Case:
 
     @classmethod
     def begin(cls, family: str, seed: int, root: Path, bases: Bases, processor: int | None = None) -> Case:
-        """A case of this seed, with an empty sandbox."""
+        """Begin a case of this seed, with an empty sandbox."""
         rng = random.Random(f"{family}:{seed}")
         return cls(Report(family, seed), rng, Sandbox.create(root), bases, processor)
 
     def note(self, what: str) -> None:
-        """Say what was done to the input."""
+        """Note what was done to the input."""
         self.report.what = f"{self.report.what}; {what}" if self.report.what else what
 
     def fail(self, kind: str, detail: str) -> None:
-        """Something went wrong."""
+        """Record a failure."""
         self.report.failures.append(Failure(kind, detail))
 
     def netwarp(
@@ -79,7 +79,7 @@ class Case:
     ) -> Ended:
         """Run `netwarp` with these arguments in a process forked from this one, and judge how it ends.
 
-        Only what lies at or under `outputs` may be other than before. Programs in the directory `programs` take the
+        Only files at or under `outputs` may change. Programs in the directory `programs` take the
         place of the system's.
         """
         return self._judged(("netwarp", *arguments), outputs, limits, action or command_line, programs)
@@ -114,13 +114,13 @@ class Case:
         return ended
 
     def judge(self, ended: Ended, codes: frozenset[int] = EXIT_CODES) -> None:
-        """Note a command and what is wrong with how it ended."""
+        """Note a command and any error in how it ended."""
         self.report.commands.append(f"{ended.command}  → {ended.status}")
         self.report.failures += judge_end(ended, codes)
 
 
 def command_line(words: Sequence[str]) -> object:
-    """What the command `netwarp` does."""
+    """Do what the command `netwarp` does."""
     import sys  # noqa: PLC0415
 
     from netwarp.cli import main  # noqa: PLC0415
@@ -134,9 +134,9 @@ class Family(Protocol):
 
     name: str
     unit: str
-    """What is counted."""
+    """The unit that is counted."""
     share: float
-    """Its part of the time."""
+    """Its share of the time."""
 
     def attack(self, case: Case) -> None:
-        """Make the case's attack; what comes of it is in the case's report."""
+        """Make the case's attack, and write the outcome into the case's report."""

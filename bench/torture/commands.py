@@ -1,7 +1,7 @@
-"""Commands under watch: each in a session of its own, with the time, memory and processes that it takes.
+"""Commands under observation: each in its own session, with its time, memory and number of processes.
 
-`netwarp` is forked from this process, which has loaded it already: loading takes longer than most commands do. The
-forked process then does what the command's does, exit handlers included, and a crash is its own.
+`netwarp` is forked from this process, which has loaded it already, since loading takes longer than most commands do.
+The forked process then acts like the command, exit handlers included, and a crash ends only that process.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of <linux/prctl.h>: processes whose parent has ended become this process's children."""
 
 Action = Callable[[Sequence[str]], object]
-"""What a forked process does with its arguments; it returns the exit code, or ends the process."""
+"""Function that a forked process calls with its arguments; it returns the exit code, or ends the process."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a command may take; `wall_s` is when it is ended, however busy the machine is."""
+    """Limits of a command; it is ended at `wall_s`, however busy the machine is."""
 
     seconds: float = 10.0
     wall_s: float = 180.0
@@ -45,7 +45,7 @@ class Limits:
 
 
 QUICK = Limits()
-"""Of every command but those that make runs."""
+"""Limits of every command that makes no runs."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Running:
 
 
 def adopt_orphans() -> None:
-    """Let processes whose parent ends come to this process, so that they can be found."""
+    """Make orphans of descendants children of this process, so that they can be found."""
     ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -126,13 +126,13 @@ def _enter(cwd: Path, environment: Mapping[str, str], out: Path, err: Path, proc
         os.dup2(opened, descriptor)
         os.close(opened)
     os.closerange(3, 256)
-    # Whoever started the torture may have put something else in their place, such as a test's capture.
+    # The process that started the torture may have replaced these streams, as a test's capture does.
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
-    tempfile.tempdir = None  # what was found in the process that this one was forked from
+    tempfile.tempdir = None  # a value inherited by the fork
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if processor is not None:
         os.sched_setaffinity(0, {processor})
@@ -140,7 +140,7 @@ def _enter(cwd: Path, environment: Mapping[str, str], out: Path, err: Path, proc
 
 
 def _act(action: Action, words: Sequence[str]) -> NoReturn:
-    """As the interpreter ends a program: the exit code, then threads, exit handlers and buffers."""
+    """End as the interpreter ends a program: the exit code, then threads, exit handlers and buffers."""
     code: object = 0
     try:
         code = action(words)
@@ -158,9 +158,9 @@ def _act(action: Action, words: Sequence[str]) -> NoReturn:
 
 
 def finish(running: Running, limits: Limits = QUICK, known: Collection[int] = ()) -> Ended:
-    """Wait for the command to end, or end it at a limit; then look for what it left running, and end that.
+    """Wait for the command to end, or end it at a limit; then search for processes that it left running, and end them.
 
-    Processes of `known` (and what they have started) are none of the command's.
+    Processes of `known` (and their descendants) are not the command's.
     """
     usage = _Usage(running.pid, running.begin)
     stopped = None
@@ -202,9 +202,9 @@ def _beyond(running: Running, usage: _Usage, limits: Limits) -> str | None:
 
 
 class _Usage:
-    """What a process and its descendants take: their CPU time, the time in which none of them got on, the peak memory.
+    """Resources of a process and its descendants: CPU time, time in which none of them progressed, and peak memory.
 
-    Idle time is summed from look to look, since a process that ends takes its counters along.
+    Idle time is summed from sample to sample, since a process that ends takes its counters along.
     """
 
     def __init__(self, pid: int, begin: float) -> None:
@@ -215,7 +215,7 @@ class _Usage:
         self.peak_bytes = 0
 
     def look(self) -> None:
-        """Look now."""
+        """Take a sample."""
         now = time.monotonic()
         cpu_s = moved_s = 0.0
         ready = False
@@ -229,7 +229,7 @@ class _Usage:
                 self.peak_bytes = max(self.peak_bytes, process.memory_info().rss)
         self.cpu_s = max(self.cpu_s, cpu_s)
         if not ready:
-            # Who looks may have been kept waiting itself: what it did not see was not idle.
+            # This process may have been kept waiting itself: time that it did not observe does not count as idle.
             passed_s = min(now - self._looked, 2 * _TICK_MS / 1000)
             self.idle_s += max(0.0, passed_s - moved_s)
         self._looked = now
@@ -240,13 +240,14 @@ class _Usage:
 
 
 def _queued_s(pid: int) -> float:
-    """How long the threads of a process were ready and had no processor (Documentation/scheduler/sched-stats.rst)."""
+    """Time in which the threads of a process were ready without a processor
+    (Documentation/scheduler/sched-stats.rst)."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(path.read_text().split()[1]) for path in tasks) / 1e9
 
 
 def _is_ready(pid: int) -> bool:
-    """Whether a thread of a process runs, waits for a processor or for a disk: then it is the machine that is slow."""
+    """Whether a thread of a process runs, or waits for a processor or a disk: then the machine is slow."""
     stats = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat"))
     return any(stat.rpartition(")")[2].split()[0] in "RD" for stat in stats)
 
@@ -266,14 +267,14 @@ def _kill_tree(pid: int) -> None:
 
 
 def kill_below() -> None:
-    """Kill whatever this process has started or adopted."""
+    """Kill all processes that this one has started or adopted."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             process.kill()
 
 
 def _left(others: Collection[int]) -> list[str]:
-    """What still runs a while after a command has ended; it is ended now."""
+    """End processes that still run a while after a command has ended; return them."""
     deadline = time.monotonic() + _GRACE_S
     while found := _orphans(others):
         if time.monotonic() > deadline:
@@ -288,14 +289,14 @@ def _left(others: Collection[int]) -> list[str]:
 
 
 def _orphans(others: Collection[int]) -> list[psutil.Process]:
-    """Processes under this one but for those that were there before (and what they have started)."""
+    """Processes under this one, except those that were there before (and their descendants)."""
     reap(others)
     known = {process.pid for other in others for process in _tree(other)}
     return [process for process in psutil.Process().children(recursive=True) if process.pid not in known]
 
 
 def reap(others: Collection[int] = ()) -> None:
-    """Take note of adopted processes that have ended, but for children that someone else waits for."""
+    """Reap adopted processes that have ended, except children that other code waits for."""
     for child in psutil.Process().children():
         if child.pid not in others:
             with contextlib.suppress(ChildProcessError):

@@ -12,14 +12,14 @@ _LAYOUTS = ("scripts", "scripts/one", "scripts/two/two_run_1")
 
 
 class Imports:
-    """One to four files damaged, renamed or exchanged, then imported."""
+    """Damages, renames or exchanges one to four files, then imports them."""
 
     name = "imports"
     unit = "imports"
     share = 0.12
 
     def attack(self, case: Case) -> None:
-        """Damage a copy of what scripts left and import it."""
+        """Damage a copy of the scripts' output and import it."""
         rng, place = case.rng, case.place.work / "scripts"
         shutil.copytree(case.bases.scripts, place)
         for file in dict.fromkeys(rng.choices(files_of(place), k=rng.choice((1, 1, 2, 4)))):

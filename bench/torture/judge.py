@@ -1,4 +1,4 @@
-"""What counts as a failure."""
+"""The definition of a failure."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _PANIC_CODE = 101
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong, by kind, and the evidence."""
+    """A failure: its kind, and the evidence."""
 
     kind: str
     detail: str
 
     @property
     def brief(self) -> str:
-        """In a line: of a traceback the end, which says what was raised."""
+        """Shorten to one line; a traceback to its last line, which has the exception."""
         detail = self.detail.strip()
         return f"{self.kind}: {detail.splitlines()[-1][:300] if self.kind == TRACEBACK and detail else detail[:300]}"
 
 
 def judge_end(ended: Ended, codes: Collection[int] = EXIT_CODES) -> list[Failure]:
-    """What is wrong with how a command ended; `codes` are those that it may end with."""
+    """Failures in how a command ended; `codes` are the permitted exit codes."""
     failures = []
     if ended.stopped == "memory":
         failures.append(Failure(MEMORY, f"it took {ended.peak_bytes >> 20} MB"))
@@ -62,7 +62,7 @@ def judge_end(ended: Ended, codes: Collection[int] = EXIT_CODES) -> list[Failure
         failures.append(Failure(TRACEBACK, text[found.start() :][-1500:]))
     elif not failures and ended.status not in codes:
         failures.append(Failure(WRONG, f"exit code {ended.status}: {ended.err[-600:]}"))
-    said = ended.err + (ended.out if ended.status == UNDECIDED else "")  # a verdict is what was asked for
+    said = ended.err + (ended.out if ended.status == UNDECIDED else "")  # a verdict is printed on standard output
     if not failures and ended.status > 1 and not said.strip():
         failures.append(Failure(WRONG, f"exit code {ended.status} without a word"))
     failures += [Failure(LEFT, f"a process: {text}") for text in ended.left]
@@ -70,7 +70,7 @@ def judge_end(ended: Ended, codes: Collection[int] = EXIT_CODES) -> list[Failure
 
 
 def judge_place(before: Mapping[str, str], after: Mapping[str, str]) -> list[Failure]:
-    """What is wrong with how the sandbox has changed."""
+    """Failures in how the sandbox has changed."""
     changed = [f"{path} is gone" for path in before.keys() - after.keys()]
     changed += [f"{path} is new" for path in after.keys() - before.keys()]
     changed += [

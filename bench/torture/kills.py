@@ -1,4 +1,4 @@
-"""Each process of a run killed, ended, interrupted or stopped at a random moment; resuming must give the same bytes."""
+"""Kill, end, interrupt or stop each process of a run at a random moment; resuming must give the same bytes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OF_THE_CLIENT: Mapping[str, tuple[signal.Signals, ...]] = {
     "int": (signal.SIGINT,),
     "stop": (signal.SIGSTOP, signal.SIGCONT),
 }
-"""What `netwarp` itself may get."""
+"""Signals to `netwarp` itself."""
 TARGETS = ("client", "client", *ROLES, "all")
 _APPEARS_S = 60.0
 
@@ -72,7 +72,7 @@ class Kills:
     share = 0.12
 
     def attack(self, case: Case) -> None:
-        """Kill something of a run here, or of one on a cluster."""
+        """Kill a process of a run here, or of one on a cluster."""
         if case.rng.random() < 0.1:
             _on_cluster(case)
             return
@@ -86,13 +86,13 @@ class Kills:
         if kind == "stop" and ended.status != 0:
             case.fail(WRONG, f"stopped and continued, it ended with {ended.status}: {ended.err[-900:]}")
         if hit and ended.status == 0 and not case.report.failures:
-            # It went on as if nothing had happened: then nothing may have.
+            # It continued as if nothing had happened, so the bytes must be the same.
             same(case, "killed", case.place.work / "result")
         _resume(case)
 
 
 def _codes(kind: str) -> set[int]:
-    """What `netwarp` ends with when it gets these signals in time."""
+    """Exit codes of `netwarp` after these signals, if they arrive in time."""
     return {"kill": {-signal.SIGKILL}, "stop": {0}}.get(kind, {130})
 
 
@@ -108,7 +108,7 @@ def _start(case: Case, *options: str) -> Running:
 
 
 def _strike(case: Case, running: Running, signals: Sequence[signal.Signals]) -> bool:
-    """Wait until the first machine runs, and a moment more; whether anybody was struck then."""
+    """Wait until the first machine runs, and a moment more; return whether any process was hit."""
     deadline = time.monotonic() + _APPEARS_S
     moment = case.rng.uniform(0.0, 2.0) if case.rng.random() < 0.7 else 0.0
     choice = case.rng.random()
@@ -128,7 +128,7 @@ def _strike(case: Case, running: Running, signals: Sequence[signal.Signals]) -> 
 
 
 def send(pids: Sequence[int], signals: Sequence[signal.Signals], pause_s: float) -> None:
-    """Send signals to those that are still there, a while apart."""
+    """Send signals to the processes that still exist, with pauses."""
     for number, sent in enumerate(signals):
         if number:
             time.sleep(pause_s)
@@ -144,7 +144,7 @@ def _runs(pid: int) -> bool:
 
 
 def _judge(case: Case, ended: Ended, codes: set[int]) -> None:
-    """How a struck command ended: `codes` are right, and it may be past being struck."""
+    """Judge how a struck command ended: with one of `codes`, or normally if it was too late to be hit."""
     if ended.status in codes and ended.status < 0:
         case.report.commands.append(f"{ended.command}  → {ended.status}")
         for text in ended.left:
@@ -154,7 +154,7 @@ def _judge(case: Case, ended: Ended, codes: set[int]) -> None:
 
 
 def _resume(case: Case) -> None:
-    """The same command again, until all runs are made; the bytes must be those of the first time."""
+    """Repeat the command until all runs are made; the bytes must be the first ones."""
     ended = finish(_start(case, "--retry-failed"), LIMITS)
     case.judge(ended, frozenset({0}))
     result = case.place.work / "result"
@@ -166,7 +166,7 @@ def _resume(case: Case) -> None:
 
 
 def _clean(case: Case) -> None:
-    """`doctor --clean` knows whatever a killed process left in TMPDIR."""
+    """Check that `doctor --clean` knows everything that a killed process left in TMPDIR."""
     if list(case.place.tmp.iterdir()):
         case.netwarp("doctor", "--clean", outputs=[case.place.tmp])
         if left := sorted(path.name for path in case.place.tmp.iterdir()):
@@ -176,7 +176,7 @@ def _clean(case: Case) -> None:
 
 
 def _on_cluster(case: Case) -> None:
-    """A Dask worker is killed; another one makes its runs."""
+    """Kill a Dask worker; another one must make its runs."""
     case.report.target = "Dask worker"
     with _cluster(case) as (address, scheduler, workers):
         running = _start(case, "--dask", address)

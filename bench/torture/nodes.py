@@ -1,4 +1,4 @@
-"""Machines over SSH that answer with what no agent says."""
+"""Machines over SSH with answers that no agent gives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ printf 'netwarp-dir /tmp/netwarp-xxxxxxxxxx\\n'
 cat {says}
 sleep 0.3
 """
-"""Logs in nowhere: it takes the agent, says what is in a file, and hangs up."""
+"""A false login: it takes the agent, prints a file, and hangs up."""
 _INVENTORY = """\
 [nodes.{node}]
 host = "{node}.invalid"
@@ -46,11 +46,11 @@ _ANSWERS: tuple[dict[str, Any], ...] = (
     {"failed": "no"},
 )
 _LIMITS = Limits(seconds=30.0, wall_s=240.0)
-"""Every node is logged in to by a process and a thread, and a silent one is waited for."""
+"""Limits: a process and a thread log in to every node, and wait for a silent one."""
 
 
 class Nodes:
-    """Every node of a lab is a machine that speaks nonsense."""
+    """Every node of a lab is a machine with malformed answers."""
 
     name = "nodes"
     unit = "labs"
@@ -75,7 +75,7 @@ class Nodes:
 
 
 def answers(rng: random.Random) -> bytes:
-    """Lines of answers, some of which are damaged: other values, other types, other bytes, or none at all."""
+    """Lines of answers, some of them damaged: other values, other types, other bytes, or nothing at all."""
     lines: list[bytes] = []
     for answer in (*_ANSWERS[:1], *rng.choices(_ANSWERS, k=rng.choice((0, 1, 3, 30)))):
         kind = rng.choice(("whole", "whole", "value", "alone", "bytes", "deep"))

@@ -1,4 +1,4 @@
-"""Requests that no browser makes, to `netwarp serve`."""
+"""Requests to `netwarp serve` that no browser makes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COOKIES = (
 
 
 class Pages:
-    """A server of a result, and requests whose parts are odd."""
+    """A server of a result, and requests with odd parts."""
 
     name = "pages"
     unit = "requests"
@@ -74,7 +74,7 @@ def _address(out: Path) -> SplitResult | None:
 
 
 def _ask(case: Case, address: SplitResult) -> None:
-    """A request, whose answer is never the server's own fault."""
+    """Send a request; the answer must not be a server error."""
     known = {"port": str(address.port), "token": address.query.partition("=")[2]}
     request = _request(case.rng, known)
     try:
@@ -85,7 +85,7 @@ def _ask(case: Case, address: SplitResult) -> None:
     except TimeoutError:
         case.fail(HANG, f"no answer to {request[:300]!r}")
     except ConnectionError:
-        return  # it may hang up on what is no request
+        return  # it may hang up on an invalid request
     else:
         if answer.startswith(b"HTTP/1.1 5"):
             case.fail(WRONG, f"{answer[:30]!r} for {request[:300]!r}")

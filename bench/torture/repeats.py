@@ -1,4 +1,4 @@
-"""The same scenario and seed again and again, while everything else differs: the bytes must be the same."""
+"""The same scenario and seed repeatedly in different surroundings: the bytes must be the same."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ SCENARIOS: dict[str, str] = {
 
 @dataclass
 class Launch:
-    """How a run is started."""
+    """A way to start a run."""
 
     environment: dict[str, str]
     result: Path
@@ -154,7 +154,7 @@ def _shared_memory(launch: Launch) -> None:
 
 
 def _nothing(_: Launch) -> None:
-    """As it is."""
+    """Change nothing."""
 
 
 SURROUNDINGS: dict[str, Callable[[Launch], None]] = {
@@ -176,7 +176,7 @@ SURROUNDINGS: dict[str, Callable[[Launch], None]] = {
 
 
 class Repeats:
-    """One run in other surroundings than before, or after machines with other memory."""
+    """A run in other surroundings than before, or after machines with other memory."""
 
     name = "repeats"
     unit = "runs"
@@ -228,7 +228,7 @@ def same(case: Case, key: str, result: Path) -> None:
     temporary = place / f".{key}.{os.getpid()}"
     temporary.write_text(json.dumps(found))
     try:
-        os.link(temporary, kept)  # whole, and only if there is none
+        os.link(temporary, kept)  # complete, and only if it does not exist
     except FileExistsError:
         pass
     finally:

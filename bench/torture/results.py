@@ -18,7 +18,7 @@ Command = Callable[[Case, Path], None]
 
 
 class Results:
-    """One to three files of a result damaged, then a command."""
+    """Damages one to three files of a result, then runs a command."""
 
     name = "results"
     unit = "commands"
@@ -48,7 +48,7 @@ def copied(case: Case) -> Path:
 
 
 def use(case: Case, result: Path, command: str) -> None:
-    """Run the command; whatever it does, records stay as they are."""
+    """Run the command, which must not change records."""
     case.report.target = command
     before = _records(result)
     COMMANDS[command](case, result)
@@ -57,7 +57,7 @@ def use(case: Case, result: Path, command: str) -> None:
 
 
 def redigest(result: Path, how: str) -> None:
-    """Remove `digests.json` of each run, or write it as somebody would who wants to be believed."""
+    """Remove `digests.json` of each run, or write it to match, as an attacker would."""
     for run in sorted((result / "runs").glob("*")):
         file = run / "digests.json"
         if how == "kept" or run.is_symlink() or not file.is_file() or file.is_symlink():
@@ -80,7 +80,7 @@ def _digest_again(run: Path) -> None:
 
 
 def _link(case: Case, result: Path) -> str:
-    """Put a link to what is precious where netwarp writes."""
+    """Put a link to precious files where netwarp writes."""
     name, target = case.rng.choice(
         (
             (".lock", "id_ed25519"),
@@ -104,7 +104,7 @@ def _link(case: Case, result: Path) -> str:
 
 
 def _records(result: Path) -> dict[str, str]:
-    """What was measured: the digests of the runs' files but for what is made of them."""
+    """The digests of the runs' measured files, without derived ones."""
     derived = {"metrics.parquet", "status.json"}
     found = {}
     runs = result / "runs"
@@ -152,7 +152,7 @@ def _rerun(case: Case, result: Path) -> None:
 
 
 def _run(case: Case, result: Path) -> None:
-    """The same `run` again: what is damaged is refused, what is missing is made."""
+    """Repeat `run`: it must refuse damaged files, and make missing ones."""
     case.netwarp("run", _scenario(case, result), "--no-plots", "-j", "1", "-o", result, outputs=[result])
 
 
@@ -175,7 +175,7 @@ def _api(case: Case, result: Path) -> None:
 
 
 def tour(words: Sequence[str]) -> object:
-    """What a notebook does with a result."""
+    """Do what a notebook does with a result."""
     import netwarp.api as nw  # noqa: PLC0415
     import polars as pl  # noqa: PLC0415
     from netwarp.store.schemas import TABLES  # noqa: PLC0415

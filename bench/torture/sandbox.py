@@ -1,4 +1,4 @@
-"""Where a case happens: a home, a directory for temporary files, one to work in, and files that nobody may touch."""
+"""Directories of a case: a home, one for temporary files, one to work in, and files that must not be touched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sandbox:
         made = cls(root)
         for place in (made.home, made.tmp, made.work, made.precious, made.precious / "plots"):
             place.mkdir(parents=True)
-        # matplotlib makes its own directory of settings wherever it is used.
+        # matplotlib makes its own directory of settings in each home.
         (made.home / ".config" / "matplotlib").mkdir(parents=True)
         for name in ("id_ed25519", "plots/thesis.png", "summary.csv"):
             (made.precious / name).write_text(PRECIOUS)
@@ -43,12 +43,12 @@ class Sandbox:
 
     @property
     def work(self) -> Path:
-        """Where commands run."""
+        """The working directory of commands."""
         return self.root / "work"
 
     @property
     def precious(self) -> Path:
-        """Files beside it, which links in hostile results lead to."""
+        """Files next to it, which links in hostile results lead to."""
         return self.root / "precious"
 
     def environment(self) -> dict[str, str]:
@@ -59,7 +59,7 @@ class Sandbox:
         return plain | own | {"NO_COLOR": "1", "COLUMNS": "120"}
 
     def snapshot(self, outputs: Collection[Path] = ()) -> dict[str, str]:
-        """What there is, but for what lies at or under `outputs`: path → kind, mode, and content or target."""
+        """All files except those at or under `outputs`: path → kind, mode, and content or target."""
         found: dict[str, str] = {}
         for place in (self.home, self.tmp, self.work, self.precious):
             level = [place]
@@ -74,7 +74,7 @@ class Sandbox:
 
 
 def described(path: Path) -> str:
-    """A file in short: its kind and mode, and what it holds; of a large one its size and times."""
+    """Describe a file: its kind and mode, and its content, or size and times of a large one."""
     facts = path.lstat()
     kind = f"{stat.S_IFMT(facts.st_mode):o} {stat.S_IMODE(facts.st_mode):o}"
     if stat.S_ISLNK(facts.st_mode):

@@ -1,4 +1,4 @@
-"""Scenarios that are damaged, and such that are well formed with values at every boundary, which then run."""
+"""Damaged scenarios, and well-formed ones with values at every boundary, which then run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.torture.judge import HANG, WRONG
 
 TIME_LIMIT_S = 6
 _LIMITS = Limits(seconds=60.0, wall_s=300.0)
-"""Of a command with one run, which its own limit ends: before it and after it comes netwarp's own work."""
+"""Limits of a command with one run, which its own limit ends: netwarp's work comes before and after it."""
 _REAL_S = TIME_LIMIT_S + 10.0 + 10.0
 
 _RATES = ("1bit", "8bit", "1kbit", "9.6kbit", "1mbit", "100mbit", "10gbit", "10tbit", "0bit", "-1mbit", "1mbps", "")
@@ -181,11 +181,11 @@ BOUNDARIES: dict[str, tuple[Any, ...]] = {
     "tuners": ({"a": {"queue": "nosuch"}}, {"default": {"sysctl": {"net.ipv4.tcp_ecn": 1}}}, {"a": {"nodes": ["zz"]}}),
     "views": (["nosuch"], ["queueing_theory"], [""]),
 }
-"""Where a value stands → values at its boundaries, and beyond them."""
+"""Place of a value → values at its boundaries, and beyond them."""
 
 
 def plain() -> dict[str, Any]:
-    """A scenario that is fine: three nodes, four flows, a second."""
+    """A valid scenario: three nodes, four flows, a second."""
     ends = {"from": "h1", "to": "h2"}
     return {
         "name": "boundary",
@@ -250,7 +250,7 @@ _INTO_SECTIONS = (
 
 
 def _retyped(case: Case) -> None:
-    """A scenario whose sections are of other types, and settings that lead into them."""
+    """A scenario whose sections have other types, and settings that lead into them."""
     data = plain()
     for section in case.rng.sample(_SECTIONS, case.rng.choice((1, 1, 2, 3))):
         data[section] = case.rng.choice((5, "x", True, [], [1], [[1]], {}, {"a": 1}, [{"set": 5}], {"run.tuner": 5}))
@@ -262,7 +262,7 @@ def _retyped(case: Case) -> None:
 
 
 def _settings(case: Case) -> None:
-    """A shipped scenario with what a hand may mistype, or a script may write, after --set."""
+    """A shipped scenario with mistyped, or generated, values after --set."""
     source = case.rng.choice(case.bases.scenarios)
     settings = []
     for _ in range(case.rng.choice((1, 1, 2, 3))):
@@ -291,7 +291,7 @@ def _boundaries(case: Case) -> None:
 
 
 def _judge_runs(case: Case) -> None:
-    """Every run has come to an end in time, and says why if it is not ok."""
+    """Check that every run has ended in time, with a reason if it is not ok."""
     result = case.place.work / "result"
     for run in json.loads((result / "plan.json").read_text())["runs"]:
         file = result / "runs" / run["id"] / "status.json"
@@ -315,11 +315,11 @@ def _put(data: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _exchange(data: Any, rng: random.Random) -> None:
-    """Two values take each other's place."""
+    """Exchange two values."""
     places = [(holder, key) for holder in _tables(data) for key in holder]
     (one, first), (other, second) = rng.sample(places, 2)
     if isinstance(one[first], dict) or isinstance(other[second], dict):
-        return  # one could then hold itself
+        return  # one could then contain itself
     one[first], other[second] = other[second], one[first]
 
 
@@ -329,7 +329,7 @@ def _tables(data: Any) -> list[dict[str, Any]]:
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML, with tables inline."""
+    """Format a value in TOML, with inline tables."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Which case comes next, and the processes that make them: as many at once as there are processors."""
+"""Chooses the next case, and starts the processes that make them: as many at once as there are processors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bench.torture.judge import WRONG, Failure
 from bench.torture.state import State
 
 _WHOLE_CORES = 0.1
-"""Of all cases so many may use all processors, as users do; the others have one, where netwarp starts no helpers."""
+"""Share of cases that may use all processors, as users do; the others have one, where netwarp starts no helpers."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class _Flight:
 
 
 class Schedule:
-    """Makes cases until the time is over. Every family gets its share of it."""
+    """Makes cases until the time is over; each family gets its share of the time."""
 
     def __init__(self, families: Mapping[str, Family], bases: Bases, state: State, work: Path, directory: Path) -> None:
         self._families, self._bases, self._state = families, bases, state
@@ -46,7 +46,7 @@ class Schedule:
         self._number = 0
 
     def run(self, seconds: float, jobs: int, tell: Callable[[Report], None]) -> None:
-        """Make cases until so many seconds have been spent in all; `tell` hears of each."""
+        """Make cases until `seconds` have been spent in total; `tell` is called with each."""
         selector = selectors.DefaultSelector()
         before, begin = self._state.seconds, time.monotonic()
         try:
@@ -73,7 +73,7 @@ class Schedule:
             self._state.save(self._directory)
 
     def _next_family(self) -> str:
-        """The one that is furthest behind its share, what is being made included."""
+        """The family that is furthest behind its share, running cases included."""
         now = time.monotonic()
 
         def spent(name: str) -> float:
@@ -84,7 +84,7 @@ class Schedule:
         return min(self._families, key=spent)
 
     def _take_off(self, name: str) -> int:
-        """Fork a process that makes the next case of a family; returns where its report can be read."""
+        """Fork a process that makes the next case of a family; return where its report can be read."""
         seed = self._state.seed_of(name, {flight.seed for flight in self._flights.values() if flight.family == name})
         self._number += 1
         root = self._work / f"{self._number}"
@@ -122,10 +122,10 @@ class Schedule:
 
 
 def make(family: Family, seed: int, root: Path, bases: Bases, processor: int | None = None) -> Report:
-    """Make a case in this process, which is then the parent of whatever it leaves."""
+    """Make a case in this process, which becomes the parent of its orphans."""
     adopt_orphans()
     signal.signal(signal.SIGTERM, _give_up)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's whole group; who counts ends the cases
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the counting process ends the cases
     begin = time.monotonic()
     case = Case.begin(family.name, seed, root, bases, processor)
     if case.rng.random() < _WHOLE_CORES:
@@ -140,7 +140,7 @@ def make(family: Family, seed: int, root: Path, bases: Bases, processor: int | N
 
 
 def _give_up(*_: object) -> None:
-    """End with all that the case has started."""
+    """End this process with all that the case has started."""
     kill_below()
     os._exit(1)
 

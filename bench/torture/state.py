@@ -1,4 +1,4 @@
-"""What has been counted so far, in a file: a torture that was ended goes on where it was."""
+"""Counts so far, in a file, so that an interrupted torture can be continued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATE = "state.json"
 
 @dataclass
 class Count:
-    """What was counted of one family. `next` is its first seed that has not been made, `ahead` those made beyond it."""
+    """Counts of one family. `next` is its first seed that has not been made, `ahead` those made beyond it."""
 
     cases: int = 0
     attacks: int = 0
@@ -42,7 +42,7 @@ class Count:
 
 @dataclass
 class State:
-    """All counts, for what `tree` they hold, and the cases that failed: FAMILY:SEED → what went wrong."""
+    """All counts, the `tree` that they apply to, and the cases that failed: FAMILY:SEED → the failure."""
 
     tree: str
     seed: int
@@ -52,7 +52,7 @@ class State:
 
     @classmethod
     def load(cls, directory: Path, tree: str, seed: int) -> State | None:
-        """What was written last; None if there is nothing, or it is of another tree or another first seed."""
+        """Load the last state; None if there is none, or it is of another tree or another first seed."""
         try:
             given = json.loads((directory / STATE).read_text())
         except (OSError, ValueError):
@@ -63,7 +63,7 @@ class State:
         return cls(**given)
 
     def save(self, directory: Path) -> None:
-        """Write it, whole or not at all."""
+        """Write the state atomically."""
         directory.mkdir(parents=True, exist_ok=True)
         temporary = directory / f".{STATE}"
         temporary.write_text(json.dumps(asdict(self), indent=1))
@@ -76,7 +76,7 @@ class State:
             self.failed[report.name] = [failure.brief for failure in report.failures]
 
     def seed_of(self, family: str, in_flight: set[int]) -> int:
-        """The next seed of a family that is neither made nor being made."""
+        """The next seed of a family that is neither made nor in progress."""
         count = self.families.setdefault(family, Count(next=self.seed))
         seed = count.next
         while seed in in_flight or seed in count.ahead:

@@ -1,7 +1,7 @@
-//! `damage SEED COUNT`: reads so many damaged captures, the same for the same seed, and says how many it read.
+//! `damage SEED COUNT`: reads COUNT damaged captures, the same for the same seed, and prints how many it read.
 //!
-//! Whatever the bytes are, reading them must end and what is counted must add up; a panic names the number of the
-//! capture, and leaves it in `damaged-SEED-NUMBER` in the current directory.
+//! Reading must end for any bytes, and the counts must add up; a panic names the number of the capture, and leaves it
+//! in `damaged-SEED-NUMBER` in the current directory.
 #![allow(clippy::indexing_slicing)]
 
 #[path = "../tests/whole/mod.rs"]
@@ -10,7 +10,7 @@ mod whole;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Numbers that look like chance and are always the same (Marsaglia's xorshift).
+/// A deterministic pseudo-random sequence (Marsaglia's xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         eprintln!("usage: damage SEED COUNT");
         return ExitCode::from(2);
     };
-    // The whole captures as often as the corpus, of which most are refused at once.
+    // The whole captures are used as often as the corpus, most of which is refused at once.
     let folders = [samples("captures"), samples("corpus")];
     for number in 0..count {
         let mut chance = Chance((seed << 32 | number).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -69,7 +69,8 @@ fn samples(folder: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One to eight damages: bytes, bits, lengths at the edges of their width, parts removed or doubled, the end cut off.
+/// Applies one to eight damages: bytes, bits, lengths at the edges of their width, parts removed or doubled, the end
+/// cut off.
 fn damage(mut bytes: Vec<u8>, chance: &mut Chance) -> Vec<u8> {
     for _ in 0..=chance.next(8) {
         if bytes.is_empty() {

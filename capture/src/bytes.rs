@@ -1,4 +1,4 @@
-//! Numbers in slices that may be too short for them.
+//! Reads numbers from slices that may be too short for them.
 
 /// The bytes at `at`, if they are all there.
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {

@@ -1,4 +1,4 @@
-//! One direction of a flow: what its packets are, and what the other side's packets say of them.
+//! One direction of a flow: counts of its packets, and what the other side's packets reveal about them.
 
 use crate::distribution::Distribution;
 use crate::flags::Flags;
@@ -6,7 +6,7 @@ use crate::packet_info::PacketInfo;
 use crate::segment::{ACK, SYN, Segment};
 use crate::sequence::{Finding, Sender};
 
-/// Times of a series of packets, of which the mean interval is wanted.
+/// Times of a series of packets, for its mean interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     count: u64,
@@ -27,19 +27,19 @@ impl Times {
         self.count += 1;
     }
 
-    /// How many packets.
+    /// Number of packets.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// When the first was captured.
+    /// Time at which the first was captured.
     #[must_use]
     pub fn first_ns(&self) -> Option<i64> {
         (self.count > 0).then_some(self.first_ns)
     }
 
-    /// From the first to the last.
+    /// Time from the first to the last.
     #[must_use]
     pub fn duration_ns(&self) -> Option<i64> {
         (self.count > 0).then(|| self.last_ns.saturating_sub(self.first_ns))
@@ -59,7 +59,7 @@ impl Times {
     }
 }
 
-/// Bytes in flight, as each segment with data left them.
+/// Bytes in flight after each segment with data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InFlight {
     count: u64,
@@ -74,30 +74,30 @@ impl InFlight {
         self.most = self.most.max(bytes);
     }
 
-    /// The mean over segments; `None` without one.
+    /// The mean over segments; `None` without segments.
     #[must_use]
     pub fn mean_bytes(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The most; `None` without a segment.
+    /// The maximum; `None` without segments.
     #[must_use]
     pub fn most_bytes(&self) -> Option<u32> {
         (self.count > 0).then_some(self.most)
     }
 }
 
-/// What was counted of one direction.
+/// Counts of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
     pub(crate) sender: Sender,
-    /// When its packets came
+    /// Times of its packets
     pub packets: Times,
     /// Their bytes on the wire, with the link layer
     pub wire_bytes: u64,
-    /// What TCP or UDP carried
+    /// Payload of TCP or UDP
     pub payload_bytes: u64,
-    /// Packets that carried something
+    /// Packets with payload
     pub data_packets: u64,
     /// Packets marked congestion experienced (RFC 3168)
     pub marked_packets: u64,
@@ -105,9 +105,9 @@ pub struct Direction {
     pub in_flight: InFlight,
     /// RTT from its data to the other side's ACK
     pub ack_rtt: Distribution,
-    /// When the other side's ACKs came that carried nothing
+    /// Times of the other side's ACKs without payload
     pub acks: Times,
-    /// When its own packets came that have the ACK flag: of TCP all but a SYN and some resets
+    /// Times of its own packets with the ACK flag: for TCP all but a SYN and some resets
     pub ack_flagged: Times,
     /// Payload that the other side acknowledged
     pub acked_bytes: u64,
@@ -117,7 +117,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// How many of its packets were found to be of this kind.
+    /// Number of its packets with this finding.
     #[must_use]
     pub fn count_of(&self, flag: Flags) -> u64 {
         let at = Flags::NAMES.iter().position(|(one, _)| *one == flag);
@@ -134,7 +134,7 @@ impl Direction {
         self.marked_packets += u64::from(packet_info.marked);
     }
 
-    /// Counts what was found of a segment that went this way.
+    /// Counts the findings about a segment of this direction.
     pub(crate) fn found(&mut self, time_ns: i64, segment: &Segment, finding: &Finding) {
         if finding.flags != Flags::default() {
             for (count, (flag, _)) in self.findings.iter_mut().zip(Flags::NAMES) {
@@ -152,7 +152,7 @@ impl Direction {
         }
     }
 
-    /// Counts what a segment of the other side says of what went this way.
+    /// Counts what a segment of the other side reveals about this direction.
     pub(crate) fn answered(&mut self, time_ns: i64, segment: &Segment, finding: &Finding) {
         if let Some(rtt_ns) = finding.ack_rtt_ns {
             self.ack_rtt.push(rtt_ns);

@@ -1,4 +1,4 @@
-//! The distribution of times in bounded memory: moments exact, quantiles to within half a bucket.
+//! The distribution of times in bounded memory: exact moments, quantiles to within half a bucket.
 
 /// Buckets in each octave (from a power of two to the next).
 const BUCKETS: usize = 64;
@@ -6,8 +6,8 @@ const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 /// Octaves of a 64-bit number; those below `BUCKETS` are one, with a bucket for each number.
 const OCTAVES: usize = 64 - BUCKET_BITS as usize + 1;
 
-/// Nanoseconds, counted in buckets whose width is at most 1/64 of what is in them: a quantile, taken as the middle of
-/// its bucket, is wrong by 1/128 (0.8 %) at most. Memory grows with the octaves in use, to 15 kB at most.
+/// Nanoseconds, counted in buckets whose width is at most 1/64 of their values: a quantile, taken as the middle of its
+/// bucket, has an error of at most 1/128 (0.8 %). Memory grows with the octaves in use, to 15 kB at most.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     count: u64,
@@ -66,7 +66,7 @@ impl Distribution {
         }
     }
 
-    /// How many values.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -88,7 +88,7 @@ impl Distribution {
         })
     }
 
-    /// The least value; `None` without values.
+    /// The smallest value; `None` without values.
     #[must_use]
     pub fn least(&self) -> Option<u64> {
         (self.count > 0).then_some(self.least)

@@ -17,7 +17,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// From an address as `ip` has it.
+    /// Makes an endpoint from an address in the form of `ip`.
     #[must_use]
     pub fn new(address: u128, port: u16) -> Self {
         Self { address, port }
@@ -34,7 +34,7 @@ impl Endpoint {
     }
 }
 
-/// What flows are made of.
+/// The transport protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// TCP
@@ -59,13 +59,13 @@ impl Protocol {
 struct Handshake {
     syn_ns: Option<i64>,
     syn_ack_ns: Option<i64>,
-    /// From the last SYN to the first ACK without one
+    /// Time from the last SYN to the first ACK without SYN
     whole_ns: Option<u64>,
-    /// From the last SYN to the first SYN that acknowledges it
+    /// Time from the last SYN to the first SYN that acknowledges it
     answer_ns: Option<u64>,
 }
 
-/// A flow and all that is counted of it. Direction 0 is that of its first packet.
+/// A flow with all its counts. Direction 0 is that of its first packet.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// TCP or UDP
@@ -74,7 +74,7 @@ pub struct Flow {
     pub stream: u32,
     /// Source and destination of its first packet
     pub ends: [Endpoint; 2],
-    /// What was counted in each direction
+    /// Counts of each direction
     pub directions: [Direction; 2],
     handshake: Handshake,
 }
@@ -90,7 +90,7 @@ impl Flow {
         }
     }
 
-    /// Source and destination of the packets in this direction: 0 as the first went, else the other way.
+    /// Source and destination of the packets in this direction: 0 is the first packet's, 1 the opposite.
     #[must_use]
     pub fn ends_of(&self, direction: usize) -> [Endpoint; 2] {
         let [first, second] = self.ends;
@@ -101,14 +101,14 @@ impl Flow {
         }
     }
 
-    /// From the SYN to the handshake's last ACK: a whole round trip, wherever the capture was taken (Wireshark's
+    /// Time from the SYN to the handshake's last ACK: a whole round trip, wherever the capture was taken (Wireshark's
     /// `tcp.analysis.initial_rtt`).
     #[must_use]
     pub fn handshake_ns(&self) -> Option<u64> {
         self.handshake.whole_ns
     }
 
-    /// From the SYN to the SYN that answers it: the part of the round trip between the capture and the server.
+    /// Time from the SYN to the SYN that answers it: the part of the round trip between the capture and the server.
     #[must_use]
     pub fn answer_ns(&self) -> Option<u64> {
         self.handshake.answer_ns
@@ -123,7 +123,7 @@ impl Flow {
                 .is_some_and(|direction| direction.sender.is_reused_by(segment.seq))
     }
 
-    /// Counts a UDP datagram, or a packet of which no more is known.
+    /// Counts a UDP datagram, or a packet whose TCP header is unknown.
     pub(crate) fn count(&mut self, direction: usize, packet_info: &PacketInfo) {
         if let Some(direction) = self.directions.get_mut(direction) {
             direction.count(packet_info);

@@ -10,7 +10,7 @@ use crate::packet_info::PacketInfo;
 use crate::segment::Segment;
 use crate::sequence::Finding;
 
-/// Both ends in order, so that both directions have one key.
+/// Both ends in a fixed order, so that both directions have one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     low: Endpoint,
@@ -33,7 +33,7 @@ impl Hash for Key {
 pub struct Flows {
     flows: Vec<Flow>,
     latest: FxHashMap<Key, u32>,
-    /// The flow of the packet before: most often it is this one's as well
+    /// The flow of the previous packet, which is usually that of the next one, too
     last: Option<(Key, u32)>,
     streams: [u32; 2],
 }
@@ -43,12 +43,12 @@ pub struct Flows {
 pub struct Place {
     /// The number of the flow
     pub flow: u32,
-    /// 0 as its first packet went, 1 the other way
+    /// 0 for the direction of its first packet, 1 for the other
     pub direction: usize,
 }
 
 impl Flows {
-    /// All of them.
+    /// All flows.
     #[must_use]
     pub fn all(&self) -> &[Flow] {
         &self.flows

@@ -18,34 +18,34 @@ const CONGESTION_EXPERIENCED: u8 = 3;
 /// An IP packet, or a fragment of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Where from; IPv4 as ::ffff:a.b.c.d
+    /// Source address; IPv4 as ::ffff:a.b.c.d
     pub source: u128,
-    /// Where to
+    /// Destination address
     pub destination: u128,
-    /// What it carries: the number of TCP, UDP …
+    /// Protocol number of its payload: TCP, UDP …
     pub protocol: u8,
     /// Whether a router marked it: congestion experienced
     pub marked: bool,
-    /// What was captured of what it carries
+    /// The captured part of its payload
     pub payload: &'a [u8],
-    /// How long that is on the wire
+    /// Length of the payload on the wire
     pub payload_bytes: u32,
-    /// Which part it is, if it is not all
+    /// The fragment's position, if it is a fragment
     pub fragment: Option<Fragment>,
 }
 
 /// A fragment's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Which packet it is of
+    /// Identification of its packet
     pub id: u32,
-    /// Where it begins in the packet's payload
+    /// Its offset in the packet's payload
     pub offset: u32,
-    /// Whether it is not the last
+    /// Whether more fragments follow
     pub more: bool,
 }
 
-/// Reads a packet's headers. `None` if they are cut off, or this is no IP.
+/// Reads a packet's headers. `None` if they are cut off, or this is not IP.
 pub fn read(bytes: &[u8], wire_bytes: u32) -> Option<Packet<'_>> {
     match crate::link::version(bytes)? {
         4 => v4(bytes, wire_bytes),
@@ -54,7 +54,7 @@ pub fn read(bytes: &[u8], wire_bytes: u32) -> Option<Packet<'_>> {
     }
 }
 
-/// The payload by the header's lengths: a frame may be longer (padding) or, captured, shorter.
+/// Cuts the payload by the header's lengths: a frame may be longer (padding) or, as captured, shorter.
 fn payload(bytes: &[u8], at: usize, end: u32) -> Option<(&[u8], u32)> {
     let length = end.checked_sub(u32::try_from(at).ok()?)?;
     let captured = bytes.get(at..)?;
@@ -66,7 +66,7 @@ fn v4(bytes: &[u8], wire_bytes: u32) -> Option<Packet<'_>> {
     if header_bytes < 20 {
         return None;
     }
-    // Segmentation offload: the header is filled in by the network card.
+    // Segmentation offload: the network card fills in the header.
     let total = match u32::from(be16(bytes, 2)?) {
         0 => wire_bytes,
         total => total.min(wire_bytes),
@@ -108,7 +108,7 @@ fn v6(bytes: &[u8], wire_bytes: u32) -> Option<Packet<'_>> {
             FRAGMENT => {
                 let place = be16(bytes, at + 2)?;
                 let (offset, more) = (u32::from(place & 0xfff8), place & 1 != 0);
-                // One that is whole is called atomic (RFC 6946).
+                // A fragment that is a whole packet is called atomic (RFC 6946).
                 if offset > 0 || more {
                     let id = be32(bytes, at + 4)?;
                     fragment = Some(Fragment { id, offset, more });
@@ -118,7 +118,7 @@ fn v6(bytes: &[u8], wire_bytes: u32) -> Option<Packet<'_>> {
             _ => break,
         };
         (protocol, at) = (next, at + length);
-        // What follows the fragment header of a later fragment is data.
+        // In later fragments, data follows the fragment header.
         if fragment.is_some_and(|f| f.offset > 0) {
             break;
         }

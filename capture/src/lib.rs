@@ -1,7 +1,7 @@
-//! Packets of a capture to flows: round-trip times, bytes in flight, retransmissions.
+//! Assigns packets of a capture to flows and computes round-trip times, bytes in flight, retransmissions.
 //!
-//! There is no I/O here: `file::Reader` is fed with bytes and gives frames, `Analysis` is fed with frames and holds
-//! what is found in them. Memory grows with the number of flows, not with that of packets.
+//! There is no I/O here: `file::Reader` takes bytes and returns frames, `Analysis` takes frames and keeps its findings.
+//! Memory grows with the number of flows, not with that of packets.
 
 mod bytes;
 mod direction;
@@ -37,7 +37,7 @@ use packet_info::PacketInfo;
 
 const UDP_HEADER_BYTES: u32 = 8;
 
-/// How many frames were of which kind. What is in no flow has its reason here.
+/// Numbers of frames by kind. Frames that are in no flow are counted by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureStats {
     /// All frames
@@ -48,9 +48,9 @@ pub struct CaptureStats {
     pub tcp: u64,
     /// UDP datagrams in flows
     pub udp: u64,
-    /// IP packets that carry something else
+    /// IP packets with another payload
     pub other_protocol: u64,
-    /// Frames of a link layer that is not known
+    /// Frames of an unknown link layer
     pub unknown_link: u64,
     /// Frames without an IP packet
     pub not_ip: u64,
@@ -58,11 +58,11 @@ pub struct CaptureStats {
     pub unreadable: u64,
     /// Fragments that could not be joined to a whole packet
     pub fragments: u64,
-    /// Frames of which not every byte was captured
+    /// Frames that were captured in part
     pub snapped: u64,
 }
 
-/// All that is known of a capture.
+/// The analysis of a capture.
 #[derive(Debug, Default)]
 pub struct Analysis {
     stats: CaptureStats,
@@ -70,7 +70,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// How many frames were of which kind.
+    /// Numbers of frames by kind.
     #[must_use]
     pub fn stats(&self) -> &CaptureStats {
         &self.stats
@@ -82,7 +82,7 @@ impl Analysis {
         self.flows.all()
     }
 
-    /// Takes in a frame. `None` if it is in no flow.
+    /// Analyses a frame. `None` if it is in no flow.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Option<Observation> {
         let stats = &mut self.stats;
         stats.frames += 1;
@@ -148,7 +148,7 @@ impl Analysis {
     }
 }
 
-/// Source and destination of a packet that begins with ports.
+/// Source and destination of a packet whose payload begins with ports.
 fn ends(packet: &ip::Packet<'_>) -> Option<[Endpoint; 2]> {
     Some([
         Endpoint::new(packet.source, be16(packet.payload, 0)?),

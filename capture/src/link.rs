@@ -1,4 +1,4 @@
-//! The link layer: from a frame to the IP packet in it.
+//! The link layer: finds the IP packet in a frame.
 
 use crate::bytes::{be16, be32, u8_at};
 
@@ -19,14 +19,14 @@ mod link_type {
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad, and what came before 802.1ad
+/// 802.1Q, 802.1ad, and predecessors of 802.1ad
 const ETHERTYPE_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// A smaller number is a length: 802.3 with LLC
 const MIN_ETHERTYPE: u16 = 0x0600;
 /// LLC's header for SNAP with Ethernet types
 const SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 
-/// Where the IP packet begins in a frame, and how long it is on the wire with what may follow it (padding, checksum).
+/// Finds where the IP packet begins in a frame, and its length on the wire with what may follow it (padding, checksum).
 /// `None` if there is none, or its link layer is unknown or cut off.
 pub fn network_layer(link_type: u32, bytes: &[u8], wire_bytes: u32) -> Option<(&[u8], u32)> {
     let at = match link_type {
@@ -47,7 +47,7 @@ pub fn network_layer(link_type: u32, bytes: &[u8], wire_bytes: u32) -> Option<(&
     ))
 }
 
-/// Past VLAN tags and LLC, if what follows is IP.
+/// Skips VLAN tags and LLC, if IP follows.
 fn past_types(bytes: &[u8], ether_type: u16, after: usize) -> Option<usize> {
     let (mut ether_type, mut at) = (ether_type, after);
     while ETHERTYPE_TAGS.contains(&ether_type) {
@@ -61,7 +61,7 @@ fn past_types(bytes: &[u8], ether_type: u16, after: usize) -> Option<usize> {
     matches!(ether_type, ETHERTYPE_IPV4 | ETHERTYPE_IPV6).then_some(at)
 }
 
-/// BSD loopback: an address family of the system that captured, in its byte order or in the network's.
+/// Skips a BSD loopback header: an address family of the capturing system, in its byte order or in the network's.
 fn past_family(word: u32) -> Option<usize> {
     let family = if word > 0xffff {
         word.swap_bytes()
@@ -92,7 +92,7 @@ pub fn is_known(link_type: u32) -> bool {
     .contains(&link_type)
 }
 
-/// The version of an IP packet, as its first byte has it.
+/// The version of an IP packet, from its first byte.
 pub fn version(packet: &[u8]) -> Option<u8> {
     u8_at(packet, 0).map(|byte| byte >> 4)
 }

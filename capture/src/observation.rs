@@ -3,13 +3,13 @@
 use crate::flows::Place;
 use crate::sequence::Finding;
 
-/// What became of a frame that is in a flow.
+/// The result of analysing a frame of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
-    /// Which flow, which direction
+    /// Flow and direction
     pub place: Place,
-    /// What was found, if it is a TCP segment
+    /// Findings, if it is a TCP segment
     pub finding: Finding,
-    /// What TCP or UDP carry
+    /// Payload of TCP or UDP
     pub payload_bytes: u32,
 }

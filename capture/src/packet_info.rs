@@ -3,12 +3,12 @@
 /// A packet of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
-    /// When
+    /// Time of capture
     pub time_ns: i64,
     /// Length of the frame on the wire
     pub wire_bytes: u32,
-    /// What UDP or TCP carry
+    /// Payload of UDP or TCP
     pub payload_bytes: u32,
-    /// Whether it has a mark of congestion experienced
+    /// Whether it is marked congestion experienced
     pub marked: bool,
 }

@@ -6,10 +6,10 @@ pub const FIN: u8 = 0x01;
 pub const SYN: u8 = 0x02;
 pub const RST: u8 = 0x04;
 pub const ACK: u8 = 0x10;
-/// The header up to the window: without it, nothing is known of a segment.
+/// The header up to the window: a segment that is shorter cannot be analysed.
 const HEADER_NEEDED_BYTES: usize = 16;
 const HEADER_BYTES: usize = 20;
-/// Wireshark looks at three of the four blocks that an option can hold; a fourth leaves no room for time stamps.
+/// Wireshark looks at three of the four blocks that an option can hold; a fourth leaves no room for timestamps.
 pub const MAX_SACK_BLOCKS: usize = 3;
 /// RFC 7323, section 2.3
 const MAX_WINDOW_SCALE: u8 = 14;
@@ -20,7 +20,7 @@ const OPTION_WINDOW_SCALE: u8 = 3;
 const OPTION_SACK_PERMITTED: u8 = 4;
 const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
-/// Two fillers and time stamps: the only options of most segments.
+/// Two fillers and timestamps: the only options of most segments.
 const ONLY_TIMESTAMPS: u32 = 0x0101_080a;
 
 /// A TCP segment's header.
@@ -32,15 +32,15 @@ pub struct Segment {
     pub ack: u32,
     /// FIN, SYN, RST, ACK …
     pub flags: u8,
-    /// The window as it stands there, not scaled
+    /// The window field, not scaled
     pub window: u16,
-    /// Bytes that it carries
+    /// Bytes of payload
     pub payload_bytes: u32,
     /// Its options
     pub options: Options,
 }
 
-/// What a segment's options say, as far as they were captured.
+/// A segment's options, as far as they were captured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Maximum segment size
@@ -49,7 +49,7 @@ pub struct Options {
     pub window_scale: Option<u8>,
     /// Whether SACK is permitted (RFC 2018)
     pub sack_permitted: bool,
-    /// Whether there are time stamps (RFC 7323)
+    /// Whether there are timestamps (RFC 7323)
     pub timestamps: bool,
     /// Blocks that arrived out of order: first byte, byte after the last
     pub sack: Sack,
@@ -63,7 +63,7 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// The blocks that there are.
+    /// The blocks in use.
     pub fn blocks(&self) -> &[(u32, u32)] {
         self.blocks.get(..usize::from(self.count)).unwrap_or(&[])
     }
@@ -74,7 +74,7 @@ impl Segment {
         self.flags & flags != 0
     }
 
-    /// What it takes of the sequence space: a SYN and a FIN count as a byte.
+    /// Number of the first byte after it: SYN and FIN count as a byte each.
     pub fn end(&self) -> u32 {
         let flags = u32::from(self.has(SYN | FIN));
         self.seq
@@ -83,7 +83,7 @@ impl Segment {
     }
 }
 
-/// Reads a segment; `bytes` are those captured of `wire_bytes`. `None` if the header is cut off or broken.
+/// Reads a segment from the captured `bytes` of `wire_bytes`. `None` if the header is cut off or broken.
 pub fn read(bytes: &[u8], wire_bytes: u32) -> Option<Segment> {
     let header = bytes.first_chunk::<HEADER_NEEDED_BYTES>()?;
     let header_bytes = usize::from(header[12] >> 4) * 4;

@@ -1,13 +1,13 @@
-//! What was sent and is not yet acknowledged.
+//! Data that was sent and is not yet acknowledged.
 
 use std::collections::VecDeque;
 
 use crate::seqno::before;
 
-/// As in Wireshark: of a sender whose acknowledgements are not in the capture, no more is kept.
+/// Limit for a sender whose acknowledgements are not in the capture, as in Wireshark.
 const MAX_SEGMENTS: usize = 10_000;
 
-/// One segment, or what an acknowledgement left of it.
+/// One segment, or its part that is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     seq: u32,
@@ -15,7 +15,7 @@ struct Sent {
     time_ns: i64,
 }
 
-/// The segments, ordered by their ends; of equal ends the earlier sent is first.
+/// The segments, ordered by their ends; segments with equal ends are in the order of sending.
 #[derive(Clone, Debug, Default)]
 pub struct SentSegments {
     segments: VecDeque<Sent>,
@@ -24,7 +24,7 @@ pub struct SentSegments {
 }
 
 impl SentSegments {
-    /// Remembers a segment, unless there are too many.
+    /// Stores a segment, unless there are too many.
     pub fn push(&mut self, seq: u32, end: u32, time_ns: i64) {
         if self.segments.len() >= MAX_SEGMENTS {
             return;
@@ -48,8 +48,8 @@ impl SentSegments {
         }
     }
 
-    /// Forgets what is acknowledged. Gives the time at which the segment was first sent that ends with the
-    /// acknowledgement, if there is one.
+    /// Removes acknowledged segments. Returns the time of the first transmission of the segment whose end is
+    /// acknowledged, if there is one.
     pub fn acknowledge(&mut self, ack: u32) -> Option<i64> {
         let mut sent_ns = None;
         while let Some(first) = self.segments.front().filter(|s| !before(ack, s.end)) {
@@ -69,7 +69,7 @@ impl SentSegments {
         sent_ns
     }
 
-    /// From the first byte that is not acknowledged to the last that was sent; `None` if nothing is.
+    /// Bytes from the first one that is not acknowledged to the last one sent; `None` if nothing is.
     pub fn span_bytes(&mut self) -> Option<u32> {
         let (first, last) = (self.segments.front()?, self.segments.back()?);
         let mut begin = first.seq;

@@ -7,31 +7,31 @@ use crate::sent_segments::SentSegments;
 use crate::seqno::before;
 use crate::sequence_gaps::SequenceGaps;
 
-/// A fast retransmission comes so soon after the last duplicate ACK.
+/// A fast retransmission follows the last duplicate ACK within this time.
 const FAST_RETRANSMISSION_NS: u64 = 20_000_000;
-/// Out of order is what comes so soon after the highest number, if the handshake's RTT is not known.
+/// A segment is out of order if it follows the highest number within this time and the handshake's RTT is not known.
 const OUT_OF_ORDER_NS: u64 = 3_000_000;
 const DUPLICATE_ACKS_FOR_FAST: u64 = 2;
-/// The least retransmission timeout of Linux is the RTT and this (TCP_RTO_MIN), less what a capture on the way may see
-/// of it: the last of the flight left the sender an RTT before.
+/// Linux's minimum retransmission timeout is the RTT plus TCP_RTO_MIN; the tolerance is the part that a capture on the
+/// path may miss: the last segment of the flight left the sender an RTT before.
 const TIMEOUT_NS: u64 = 190_000_000;
-/// Larger spans are none: numbers have jumped.
+/// Larger spans are ignored: the numbers have jumped.
 const MAX_IN_FLIGHT: u32 = 2_000_000_000;
 
-/// What was found on one segment.
+/// Findings about one segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Finding {
-    /// What kind it is
+    /// Its flags
     pub flags: Flags,
     /// Time since the segment was first sent that this one acknowledges
     pub ack_rtt_ns: Option<u64>,
-    /// Sent and not acknowledged, this segment's data included
+    /// Bytes sent and not acknowledged, this segment's data included
     pub bytes_in_flight: Option<u32>,
-    /// Payload that it acknowledges, and none before it did
+    /// Payload that it is the first to acknowledge
     pub acked_bytes: u32,
 }
 
-/// How a host's window is scaled.
+/// The scaling of a host's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Scale {
     /// Its SYN is not in the capture
@@ -50,11 +50,11 @@ impl Scale {
     }
 }
 
-/// How often in a row a host has repeated its ACK.
+/// Number of times in a row that a host has repeated its ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DuplicateAcks {
     Count(u64),
-    /// None yet, since the other side acknowledged what was not seen
+    /// None since the other side acknowledged data that was not seen
     Unseen,
 }
 
@@ -66,8 +66,8 @@ impl DuplicateAcks {
         }
     }
 
-    /// Whether there were enough to ask for a retransmission. Wireshark says so as well after an acknowledgement of
-    /// what was not seen, when some of them may not have been seen either.
+    /// Whether there were enough to request a retransmission. Wireshark assumes so as well after an acknowledgement of
+    /// unseen data, when some of them may not have been seen either.
     fn ask_again(self) -> bool {
         match self {
             Self::Count(count) => count >= DUPLICATE_ACKS_FOR_FAST,
@@ -76,14 +76,14 @@ impl DuplicateAcks {
     }
 }
 
-/// What is known of one direction's segments.
+/// State of one direction's segments.
 #[derive(Clone, Debug)]
 pub struct Sender {
     sent: SentSegments,
     gaps: SequenceGaps,
-    /// When it last sent something that is to be acknowledged
+    /// Time at which it last sent something that has to be acknowledged
     last_sent_ns: i64,
-    /// The number of its first byte less one: of its SYN, if that was seen
+    /// The number before its first byte: that of its SYN, if that was seen
     base_seq: Option<u32>,
     /// The number after the highest that was seen
     next_seq: Option<u32>,
@@ -98,13 +98,13 @@ pub struct Sender {
     last_ack_ns: i64,
     last_flags: Flags,
     duplicate_acks: DuplicateAcks,
-    /// The window as it stood in the last segment
+    /// The window field of the last segment
     window: Option<u16>,
     scale: Scale,
-    /// Whether nothing but its SYN was seen, whose window is never scaled
+    /// Whether only its SYN was seen, whose window is never scaled
     only_syn: bool,
     sack: Sack,
-    /// Whether what is in flight is known: not after a hole, until the other side acknowledges something
+    /// Whether the bytes in flight are known: not after a hole, until the other side acknowledges something
     in_flight_known: bool,
 }
 
@@ -134,15 +134,15 @@ impl Default for Sender {
 }
 
 impl Sender {
-    /// Whether a SYN with this number begins another connection than the one that was seen.
+    /// Whether a SYN with this number begins another connection than the known one.
     pub fn is_reused_by(&self, seq: u32) -> bool {
         self.base_seq.is_some_and(|base| base != seq)
     }
 
-    /// The payload that this acknowledgement adds to what was acknowledged: from the SYN's on, if that was seen, else
-    /// from the first acknowledgement.
+    /// Returns the payload that this acknowledgement adds: counted from the SYN, if that was seen, else from the first
+    /// acknowledgement.
     pub fn newly_acked_bytes(&mut self, ack: u32) -> u32 {
-        // A FIN takes a number and is no payload.
+        // A FIN takes a number and is not payload.
         let ack = match self.fin_seq {
             Some(fin) if before(fin, ack) => fin,
             _ => ack,
@@ -157,22 +157,22 @@ impl Sender {
     }
 }
 
-/// One segment at its time, between its sender and the other side.
+/// One segment at its time, with its sender and the other side.
 pub struct Exchange<'a> {
-    /// Who sent it
+    /// Its sender
     pub sender: &'a mut Sender,
-    /// Whom it is for
+    /// Its receiver
     pub peer: &'a mut Sender,
     /// The segment
     pub segment: &'a Segment,
     /// When it was captured
     pub time_ns: i64,
-    /// From the SYN to the handshake's last ACK, if they were seen
+    /// Time from the SYN to the handshake's last ACK, if both were seen
     pub handshake_ns: Option<u64>,
 }
 
 impl Exchange<'_> {
-    /// Finds what there is to find, and remembers what the next segments need.
+    /// Analyses the segment, and updates the state for the next ones.
     pub fn analyse(&mut self, flags: Flags) -> Finding {
         let mut finding = Finding {
             flags,
@@ -200,7 +200,7 @@ impl Exchange<'_> {
         finding
     }
 
-    /// From the first sending of what this segment is the ACK of.
+    /// Time since the data that this segment acknowledges was first sent.
     fn ack_rtt_ns(&mut self) -> Option<u64> {
         let sent_ns = self.peer.sent.acknowledge(self.segment.ack)?;
         let rtt_ns = u64::try_from(self.time_ns.wrapping_sub(sent_ns)).ok();
@@ -214,7 +214,7 @@ impl Exchange<'_> {
             self.sender.base_seq = Some(segment.seq);
         }
         if segment.flags & (SYN | ACK) == SYN && self.sender.base_seq == Some(segment.seq) {
-            // Another attempt: numbers of a reset, which may be those that it answered, are forgotten.
+            // After another attempt, numbers of a reset, which may be those that it answered, are dropped.
             self.sender.next_seq = self.sender.ackable;
         }
         if self.sender.base_seq.is_none() {
@@ -226,7 +226,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Everything about windows, probes, keep-alives and duplicate ACKs.
+    /// Detects everything about windows, probes, keep-alives and duplicate ACKs.
     fn windows_and_acks(&mut self, flags: &mut Flags) {
         let (segment, sender, peer) = (self.segment, &mut *self.sender, &*self.peer);
         let next = sender.next_seq;
@@ -250,7 +250,7 @@ impl Exchange<'_> {
         if segment.payload_bytes > 0 && plain && peer.fills_window(segment) {
             flags.set(Flags::WINDOW_FULL);
         }
-        // What remains concerns ACKs that carry nothing and acknowledge nothing new.
+        // The rest concerns ACKs that have no payload and acknowledge nothing new.
         let repeats_ack = segment.ack == sender.last_ack.unwrap_or(0);
         if segment.payload_bytes > 0 || !plain || !begins_at_next || !repeats_ack {
             return self.count_duplicates(false);
@@ -287,7 +287,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Whether the other side acknowledges what was not seen of this one.
+    /// Whether the other side acknowledges data of this one that was not seen.
     fn acknowledged_unseen(&mut self, flags: &mut Flags) {
         let ack = self.segment.ack;
         let beyond = self.peer.ackable.is_some_and(|most| before(most, ack));
@@ -295,7 +295,7 @@ impl Exchange<'_> {
             return;
         }
         if self.peer.ackable == self.peer.next_seq {
-            // It was reported before, unless the peer has acknowledged something since.
+            // It was already reported, unless the peer has acknowledged something since.
             if self.peer.duplicate_acks == DuplicateAcks::Count(0) {
                 flags.set(Flags::ACK_LOST_SEGMENT);
             }
@@ -306,7 +306,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Retransmissions of each kind, and segments out of order: what does not advance the sequence number.
+    /// Detects segments that do not advance the sequence number: retransmissions of each kind, and segments out of
+    /// order.
     fn repeated(&mut self, flags: &mut Flags) {
         let (segment, sender, peer) = (self.segment, &*self.sender, &*self.peer);
         if flags.has(Flags::KEEP_ALIVE) {
@@ -320,7 +321,7 @@ impl Exchange<'_> {
         let Some(next) = sender.next_seq.filter(|&next| before(segment.seq, next)) else {
             return;
         };
-        // What follows a probe of a zero window begins with the probe's byte.
+        // The segment after a probe of a zero window begins with the probe's byte.
         if segment.payload_bytes > 1 && next.wrapping_sub(1) == segment.seq {
             return;
         }
@@ -338,7 +339,7 @@ impl Exchange<'_> {
         flags.set(Flags::RETRANSMISSION);
     }
 
-    /// What we find beyond Wireshark: what certainly went by before, and what a timer sent.
+    /// Detects what Wireshark does not report: data that was certainly seen before, and data sent by a timer.
     fn resent(&mut self, flags: &mut Flags) {
         let (segment, sender) = (self.segment, &mut *self.sender);
         if flags.has(Flags::KEEP_ALIVE) {
@@ -374,7 +375,7 @@ impl Exchange<'_> {
         if end != segment.seq {
             sender.sent.push(segment.seq, end, self.time_ns);
         }
-        // A probe of a zero window is not to be acknowledged.
+        // A probe of a zero window need not be acknowledged.
         if !flags.has(Flags::ZERO_WINDOW_PROBE) {
             if sender.next_seq.is_none_or(|next| before(next, end)) {
                 sender.next_seq = Some(end);
@@ -390,7 +391,7 @@ impl Exchange<'_> {
         sender.last_flags = flags;
     }
 
-    /// What is sent and not acknowledged, less what the other side has selectively acknowledged.
+    /// Bytes sent and not acknowledged, without those that the other side has selectively acknowledged.
     fn bytes_in_flight(&mut self) -> Option<u32> {
         if self.segment.payload_bytes == 0 || !self.sender.in_flight_known {
             return None;
@@ -403,7 +404,7 @@ impl Exchange<'_> {
         Some(bytes - u32::from(self.segment.has(SYN | FIN))).filter(|&bytes| bytes > 0)
     }
 
-    /// What the options say holds from the next segment on.
+    /// Applies the options, which hold from the next segment on.
     fn options(&mut self) {
         let (segment, sender, peer) = (self.segment, &mut *self.sender, &mut *self.peer);
         sender.sack = segment.options.sack;
@@ -424,7 +425,7 @@ impl Exchange<'_> {
 }
 
 impl Sender {
-    /// Whether a segment for this host goes to the very end of the window that it offered.
+    /// Whether a segment for this host fills the window that it offered exactly to its end.
     fn fills_window(&self, segment: &Segment) -> bool {
         let (Some(window), Some(ack)) = (self.window, self.last_ack) else {
             return false;

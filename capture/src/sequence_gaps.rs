@@ -2,7 +2,7 @@
 
 use crate::seqno::before;
 
-/// More holes than a window of lost packets has; beyond that the oldest are forgotten.
+/// More holes than a window of lost packets has; the oldest are dropped beyond that.
 const MAX_HOLES: usize = 4096;
 
 /// Ranges that were not seen, in order: first number, number after the last.
@@ -12,7 +12,7 @@ pub struct SequenceGaps {
 }
 
 impl SequenceGaps {
-    /// Takes note of the range from `seq` to `end`, where `next` follows the highest number so far. Whether some of it
+    /// Adds the range from `seq` to `end`, where `next` follows the highest number so far. Returns whether some of it
     /// was seen before.
     pub fn see(&mut self, seq: u32, end: u32, next: u32) -> bool {
         if before(next, seq) {
@@ -30,7 +30,7 @@ impl SequenceGaps {
         known > self.fill(seq, end)
     }
 
-    /// Takes the range from the holes. How much of it was in them.
+    /// Removes the range from the holes. Returns how much of it was in them.
     fn fill(&mut self, seq: u32, end: u32) -> u32 {
         let mut filled: u32 = 0;
         let mut at = self.ranges.partition_point(|&(_, last)| !before(seq, last));
@@ -63,7 +63,7 @@ impl SequenceGaps {
         filled
     }
 
-    /// Forgets what the other side has, though it was not seen here.
+    /// Drops holes that the other side has acknowledged, though they were not seen here.
     pub fn acknowledge(&mut self, ack: u32) {
         if !self.ranges.is_empty() {
             self.ranges.retain(|&(_, last)| before(ack, last));

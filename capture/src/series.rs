@@ -1,33 +1,33 @@
-//! What each direction of each flow did in each interval of time.
+//! Activity of each direction of each flow in each interval of time.
 
 use crate::flags::Flags;
 use crate::flows::Place;
 use crate::observation::Observation;
 
-/// One direction of a flow in one interval in which something of it was captured.
+/// One direction of a flow in one interval in which some of its packets were captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// The interval's number, from the first frame of the capture
+    /// The interval's number, counted from the first frame of the capture
     pub number: i64,
-    /// Packets that went this way
+    /// Packets in this direction
     pub packets: u64,
     /// Their bytes on the wire
     pub wire_bytes: u64,
-    /// What they carried
+    /// Their payload
     pub payload_bytes: u64,
     /// Payload of this direction that the other side acknowledged in the interval
     pub acked_bytes: u64,
-    /// Packets of which some bytes went by before
+    /// Packets of which some bytes were seen before
     pub resent_packets: u64,
     /// RTT samples of this direction's data, in the interval of the ACK
     pub ack_rtt_samples: u64,
-    /// Their sum
+    /// Sum of these samples
     pub ack_rtt_sum_ns: u64,
     /// Bytes in flight after the last segment with data
     pub bytes_in_flight: Option<u32>,
 }
 
-/// The intervals that are not over yet: one for each direction of each flow.
+/// The open intervals: one for each direction of each flow.
 #[derive(Debug)]
 pub struct Series {
     interval_ns: i64,
@@ -36,7 +36,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// With intervals of this length, at least 1 ns.
+    /// Makes a series with intervals of this length, at least 1 ns.
     #[must_use]
     pub fn new(interval_ns: u64) -> Self {
         Self {
@@ -46,8 +46,8 @@ impl Series {
         }
     }
 
-    /// Takes in a packet; calls `close` with each interval that is over by then. A packet whose time is before that of
-    /// the packet before it is counted in the interval that is open.
+    /// Adds a packet; calls `close` with each interval that has ended by then. A packet that is earlier than the
+    /// previous one is counted in the open interval.
     pub fn push<E>(
         &mut self,
         time_ns: i64,

@@ -1,4 +1,4 @@
-//! Files that are damaged in every way: none may end the program, and what can be read is.
+//! Reads files that are damaged in every way: none may end the program, and the readable part is read.
 #![allow(clippy::indexing_slicing, clippy::panic)]
 
 mod whole;
@@ -8,7 +8,7 @@ use std::path::Path;
 use netwarp_capture::file::{Damage, Reader};
 use whole::read;
 
-/// Captures of runs and of other programs, small enough to be kept here, and what the fuzzer found worth keeping.
+/// Captures of runs and of other programs, small enough to be kept here, and files that the fuzzer found.
 fn samples(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
@@ -25,7 +25,7 @@ fn samples(folder: &str) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Numbers that look like chance and are always the same (Marsaglia's xorshift).
+/// A deterministic pseudo-random sequence (Marsaglia's xorshift).
 struct Chance(u64);
 
 impl Chance {

@@ -32,7 +32,7 @@ enum Command {
     Watch(watch::Options),
 }
 
-/// Runs the command that the arguments name.
+/// Runs the command of the arguments.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Pcap(options) => pcap::main(&options),

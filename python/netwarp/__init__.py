@@ -7,13 +7,13 @@
     study.scan("acks")       # polars, lazy: every ACK of every run
     study                    # in a notebook: verdicts, the table of the main metrics, a figure
 
-`dir(nw)` lists what there is, and docs/python.md explains it.
+`dir(nw)` lists its functions and types, and docs/python.md explains them.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
-"""The one of `typing` takes milliseconds to load, in which the command cannot handle an interrupt yet."""
+"""Defined here because `typing` takes milliseconds to load, in which the command cannot handle an interrupt yet."""
 
 if TYPE_CHECKING:
     from typing import Any
@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Lazily: the command line imports this package as well, and has to answer at once.
+    # Imported lazily: the command line also imports this package, and has to answer at once.
     if name not in __all__:
         raise AttributeError(f"module 'netwarp' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415

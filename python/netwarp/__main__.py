@@ -1,4 +1,4 @@
-"""The command `netwarp` from its first moment: `python -m netwarp` and the installed script run it."""
+"""The entry point of the command `netwarp`, for `python -m netwarp` and the installed script."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ def main() -> None:
     """Load the command line and run it.
 
     A signal while modules are loaded ends the process at once, since there is nothing to clean up. A KeyboardInterrupt
-    would be raised in whichever module is being loaded.
+    would be raised in the module that is being loaded.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -1,5 +1,5 @@
-"""The programs that do what Python cannot or should not: `netwarp-agent` runs labs, `netwarp-observe` observes
-live connections and those in captures."""
+"""The programs that Python calls: `netwarp-agent` runs labs, `netwarp-observe` observes live connections and those in
+captures."""
 
 import json
 import shutil
@@ -13,15 +13,15 @@ AGENT = "netwarp-agent"
 STATIC_AGENT = "netwarp-agent-static"
 OBSERVER = "netwarp-observe"
 FULL_LANDLOCK = 6
-"""The version of Landlock that has all that a machine is confined with."""
+"""The version of Landlock that has all features with which a machine is confined."""
 _ANSWER_S = 30.0
 _NO_LANDLOCK = (
     "this host has no Landlock, so only file permissions protect your files from what a scenario runs "
     "(SECURITY.md): run only scenarios that you trust"
 )
 _NO_LANDLOCK_TO_BUILD = (
-    "this host has no Landlock, so what the makefiles of a source do is up to your permissions (SECURITY.md): build "
-    "only sources and patches that you trust"
+    "this host has no Landlock, so only file permissions protect your files from a source's makefiles (SECURITY.md): "
+    "build only sources and patches that you trust"
 )
 _OLD_LANDLOCK = (
     "this host has version {version} of Landlock, which does not stop a scenario that has taken over its machine's "
@@ -34,7 +34,7 @@ _NO_SECCOMP = (
 
 
 class AgentError(Exception):
-    """One of the programs is missing, or does not work; the message says what fixes it."""
+    """One of the programs is missing or does not work; the message says how to fix it."""
 
 
 class AgentMissingError(AgentError):
@@ -42,17 +42,17 @@ class AgentMissingError(AgentError):
 
 
 def find_agent() -> Path:
-    """The agent's binary: beside the Python that runs, else on the PATH. Raises AgentMissingError."""
+    """The agent's binary: beside the running Python, else on the PATH. Raises AgentMissingError."""
     return _find(AGENT, "which runs labs: `make setup` installs it")
 
 
 def find_static_agent() -> Path:
-    """The agent as one file that needs no library, so that it runs on other machines. Raises AgentMissingError."""
+    """The static agent: one file without libraries, which runs on other machines. Raises AgentMissingError."""
     return _find(STATIC_AGENT, "the agent as one file for other machines: `make static-agent` builds it, once")
 
 
 def find_observer() -> Path:
-    """The observer's binary: beside the Python that runs, else on the PATH. Raises AgentMissingError."""
+    """The observer's binary: beside the running Python, else on the PATH. Raises AgentMissingError."""
     return _find(OBSERVER, "which reads captures and watches sockets: `make setup` installs it")
 
 
@@ -66,14 +66,14 @@ def _find(program: str, what: str) -> Path:
 
 @dataclass(frozen=True)
 class Confinement:
-    """What a host can enforce: the version of Landlock (0: none), and whether system calls are filtered."""
+    """The confinement that a host can enforce: the version of Landlock (0: none), and filtering of system calls."""
 
     landlock: int
     seccomp: bool
 
     @property
     def lacks_in_real_time(self) -> list[str]:
-        """Missing protection where a scenario's programs are ordinary processes, in their own namespaces."""
+        """Missing protection if a scenario's programs are ordinary processes in their own namespaces."""
         return [] if self.landlock else [_NO_LANDLOCK]
 
     @property
@@ -83,7 +83,7 @@ class Confinement:
 
     @property
     def lacks(self) -> list[str]:
-        """What is missing, and what follows from that: a sentence each."""
+        """The missing protections with their consequences, a sentence each."""
         found = []
         if self.landlock == 0:
             found.append(_NO_LANDLOCK)
@@ -94,7 +94,7 @@ class Confinement:
 
 @cache
 def confinement_here(agent: Path) -> Confinement:
-    """What this host can enforce, as the agent finds it. Raises AgentError."""
+    """The confinement that this host can enforce, as the agent finds it. Raises AgentError."""
     try:
         answer = subprocess.run([agent, "confinement"], capture_output=True, check=True, timeout=_ANSWER_S)
         found = json.loads(answer.stdout)

@@ -1,4 +1,4 @@
-"""How far engines agree: the same scenario on two of them, metric by metric, and a page with the result."""
+"""Agreement of engines: the same scenario on two of them, compared metric by metric, and a page with the results."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,21 +15,21 @@ from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.store.errors import SelectionError
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 from netwarp.terminal import Terminal
 
 SEEDS = 6
-"""With fewer pairs no difference, however large, can be told from chance."""
+"""The fewest pairs with which a difference, however large, can be distinguished from chance."""
 
 _SAME_RECORDS = ("record.exact=false", 'record.sample="10ms"', "views=[]")
-"""Both engines record alike, or metrics of one name would not mean the same: samples, and no views of exact records."""
+"""Both engines record samples, and no views of exact records: otherwise metrics would differ in their meaning."""
 _DELAY = ("links", "delay")
-_SUSPECT = "suspect"
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What came of a scenario: a comparison, or the `reasons` why there is none. `settings` are those that it took."""
+    """The result of a scenario: a comparison, or the `reasons` why there is none. `settings` were added for it."""
 
     scenario: str
     settings: tuple[str, ...] = ()
@@ -50,9 +50,9 @@ def agree(
 ) -> Agreement:
     """Run a scenario on two engines with the same seeds, and compare.
 
-    Where an engine lacks nothing but delays, links have none on both. Finished runs in `directory` are kept, and those
-    that the machine disturbed are repeated once. The engine `ssh` takes an `inventory`. Raises ScenarioError if it is
-    none, EngineError, StoreError, KeyboardInterrupt.
+    If an engine lacks nothing but delays, links have no delay on either. Finished runs in `directory` are kept, and
+    runs that the machine disturbed are repeated once. The engine `ssh` needs an `inventory`. Raises ScenarioError,
+    EngineError, StoreError, KeyboardInterrupt.
     """
     console = console or Terminal(stderr=True)
     found = [find_engine(name, EngineOptions(inventory=inventory if name == SSH else None)) for name in engines]
@@ -81,24 +81,24 @@ def agree(
 def _run(
     scenario: Scenario, engine: Engine, place: Path, seeds: Sequence[int] | None, console: Console
 ) -> Iterator[str]:
-    """Make the runs, those that the machine disturbed a second time. What is left out of the result, and why.
+    """Execute the runs, and repeat those that the machine disturbed; yield what is left out of the result, and why.
 
     Raises ScenarioError, EngineError, StoreError, KeyboardInterrupt.
     """
-    for again in ((), (_SUSPECT,)):
+    for again in ((), (RunStatus.SUSPECT,)):
         study = make_study(scenario, engine, place, seeds=seeds, again=again, plots=False, console=console)
         if study.execution.interrupted:
             raise KeyboardInterrupt
         runs = study.summary.unique("run_id")
-        if runs.filter(status=_SUSPECT).is_empty():
+        if runs.filter(status=RunStatus.SUSPECT).is_empty():
             break
-    for status in ("failed", _SUSPECT):
+    for status in (RunStatus.FAILED, RunStatus.SUSPECT):
         if bad := runs.filter(status=status).height:
             yield f"{engine.spec.name}: {bad} of {runs.height} runs {status}"
 
 
 def _delays(source: str, settings: Sequence[str], engine: Engine) -> Iterator[str]:
-    """The settings that take a scenario's delays away, if these are all that the engine lacks of it."""
+    """The settings that remove a scenario's delays, if the engine lacks nothing else."""
     lacks = [keys for keys, _ in engine.check(make_plan(load_scenario(source, list(settings))))]
     if all(len(keys) == 3 and (keys[0], keys[2]) == _DELAY for keys in lacks):
         yield from (f'{".".join(map(str, keys))}="0ms"' for keys in lacks)
@@ -127,7 +127,7 @@ def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> st
 
 
 def as_json(one: Agreement) -> dict[str, Json]:
-    """What came of a scenario, as what JSON can hold."""
+    """The result of a scenario as JSON."""
     return {
         "scenario": one.scenario,
         "settings": list(one.settings),
@@ -159,7 +159,7 @@ def _section(one: Agreement, a: str, b: str) -> list[str]:
     if rest := rows[: len(rows) - len(same)]:
         lines += _table(one.comparison, rest, a, b)
     if same:
-        # Folded up, as GitHub and most others show it: they are many, and need no look each.
+        # Folded, on GitHub and most other sites: there are many, and they rarely need to be read.
         lines += ["", f"<details><summary>The same: {len(same)}</summary>", ""]
         lines += [*_table(one.comparison, same, a, b), "", "</details>"]
     return lines

@@ -1,4 +1,4 @@
-"""Python's way in: `import netwarp as nw; study = nw.run("bufferbloat", seeds=5)`. The command line's own objects."""
+"""The Python interface: `import netwarp as nw; study = nw.run("bufferbloat", seeds=5)`."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -36,14 +36,14 @@ c_source.read_binary = registered_in_binary
 
 
 def scenarios() -> dict[str, str]:
-    """The shipped scenarios: the name of each, and what it shows."""
+    """The shipped scenarios: name → summary."""
     return {name: loading.load_scenario(name).summary for name in loading.shipped_scenarios()}
 
 
 def load_scenario(
     source: str | Path, *, set: JsonObject | None = None, sweep: Mapping[str, Sequence[Any]] | None = None
 ) -> Scenario:
-    """The scenario called `source` (a shipped name or a path), with values and axes of its own replaced.
+    """Load the scenario called `source` (a shipped name or a path), with some values and axes replaced.
 
     `set` maps paths to values, `sweep` paths to lists of values:
     `nw.load_scenario("bufferbloat", set={"duration": "10s"}, sweep={"flows.bulk.cc": ["cubic", "bbr"]})`.
@@ -71,19 +71,19 @@ def run(
     plots: bool = False,
     quiet: bool = False,
 ) -> Study:
-    """Run a scenario as `netwarp run` does, and return what came of it.
+    """Run a scenario as `netwarp run` does, and return its result.
 
     `source` is a shipped scenario's name, a path, or what `load_scenario` returned (then without `set` and `sweep`);
     `seeds` a number (5 is 1 to 5) or a list; `output` the result directory (default results/<name>-<UTC>), resumed if
-    it holds the same plan; `engine` what makes the runs (default "uml"); `read` what its programs may read beside the
-    system's files and those in its own directory; `inventory` the machines of the engine "ssh"; `dask` the
+    it holds the same plan; `engine` the engine of the runs (default "uml"); `read` paths that its programs may read
+    beside the system's files and those in its own directory; `inventory` the machines of the engine "ssh"; `dask` the
     address of a scheduler whose workers make the runs; `quiet` leaves out the progress.
-    A failed run is no exception: see `Study.failed` and the summary's column `status`.
+    A failed run does not raise: see `Study.failed` and the summary's column `status`.
     Raises ScenarioError, EngineError, StoreError.
     """
     if isinstance(source, Scenario):
         if set or sweep:
-            raise ValueError("give set and sweep to nw.load_scenario(); one that is loaded does not change")
+            raise ValueError("give set and sweep to nw.load_scenario(); a loaded scenario does not change")
         chosen = source
     else:
         chosen = load_scenario(source, set=set, sweep=sweep)
@@ -109,5 +109,5 @@ def run(
 
 
 def load_result(directory: str | os.PathLike[str]) -> Study:
-    """An existing result, unchanged. Raises StoreError if the directory holds none."""
+    """Open an existing result. Raises StoreError if the directory does not hold one."""
     return open_study(Path(directory))

@@ -1,4 +1,4 @@
-"""Which change of a kernel made a metric what it is: revisions of a git tree, or a stack of patches, halved by runs."""
+"""Bisection of the kernel change that caused a metric to shift: revisions of a git tree, or a stack of patches."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from netwarp.scenario.check.study import SCOPES, check_expectation
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Expectation, Scenario
 from netwarp.scratch import RUNS, scratch
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 
 _CONDITION = re.compile(
@@ -33,15 +34,15 @@ _CONDITION = re.compile(
 )
 _UNFETCHED = "from promisor remote"
 _PARTIAL = (
-    "The repository is a partial clone (--filter), and git has no network here to get what it lacks: "
-    "`git fetch --refetch` with `--no-filter`, or a full clone, gets all of it."
+    "The repository is a partial clone (--filter), and git has no network here to get the missing objects: "
+    "`git fetch --refetch` with `--no-filter`, or a full clone, gets all of them."
 )
 _FIRST = re.compile(r"^([0-9a-f]{7,64}) is the first bad commit$", re.MULTILINE)
 _CANDIDATE = re.compile(r"^[0-9a-f]{40,64}$", re.MULTILINE)
 
 
 class Verdict(StrEnum):
-    """What came of one kernel."""
+    """The verdict on one kernel."""
 
     GOOD = "good"
     BAD = "bad"
@@ -58,20 +59,20 @@ class Tested:
 
 @dataclass(frozen=True)
 class Culprit:
-    """The change that was found, or those among which it is, as some could not be built; what they are in words."""
+    """The change that was found, or the changes among which it is if some could not be built, and their description."""
 
     changes: tuple[str, ...]
     description: str = ""
 
 
 def condition_of(text: str, scenario: Scenario) -> Expectation:
-    """The expectation that `NAME SCOPE.METRIC < NUMBER` stands for (or `SCOPE.METRIC of NAME`).
+    """Parse `NAME SCOPE.METRIC < NUMBER` (or `SCOPE.METRIC of NAME`) into an expectation.
 
-    The name of a link stands for both of its ends. Raises ScenarioError.
+    The name of a link means both of its ends. Raises ScenarioError.
     """
     match = _CONDITION.fullmatch(text.strip())
     if match is None or (match["name"] and match["of"]):
-        raise _refusal(text, 'is no condition; write one as "bottleneck queue.sojourn_ms_p95 < 20"')
+        raise _refusal(text, 'is not a condition; expected one such as "bottleneck queue.sojourn_ms_p95 < 20"')
     value, below = float(match["value"]), match["operator"].startswith("<")
     if "=" not in match["operator"]:
         value = math.nextafter(value, -math.inf if below else math.inf)
@@ -96,9 +97,9 @@ def _refusal(text: str, why: str) -> ScenarioError:
 
 @dataclass(frozen=True)
 class Tester:
-    """What is done with each kernel: built under `name` with these patches and options, run, and judged.
+    """A test of kernels: each is built under `name` with these patches and options, run, and judged.
 
-    The `scenario` names this kernel.
+    The `scenario` uses the kernel of this name.
     """
 
     scenario: Scenario
@@ -114,7 +115,7 @@ class Tester:
     def test(self, source: Path | None, more: Sequence[str] = ()) -> Tested:
         """Build the kernel of this source with more patches, run the scenario on it. Raises KernelError, EngineError.
 
-        What does not build, or whose runs fail, is neither good nor bad.
+        A kernel that does not build, or whose runs fail, is neither good nor bad.
         """
         try:
             build(
@@ -140,7 +141,9 @@ class Tester:
             if study.execution.interrupted:
                 raise KeyboardInterrupt
             if study.failed:
-                reasons = (one.reason for one in study.execution.done.values() if one.status == "failed" and one.reason)
+                reasons = (
+                    one.reason for one in study.execution.done.values() if one.status == RunStatus.FAILED and one.reason
+                )
                 return Tested(Verdict.SKIP, f"its run failed: {next(reasons, 'without a reason')}")
             (checked,) = check_expectations(study.summary, (self.good_if,))
         if not checked.values:
@@ -150,7 +153,8 @@ class Tester:
 
 
 def in_stack(stack: Sequence[str], test: Callable[[Sequence[str]], Tested], report: Callable[[str], None]) -> Culprit:
-    """The first patch of a stack with which a kernel is bad. Raises KernelError unless none is good and all are bad."""
+    """Find the first patch of a stack with which the kernel is bad. Raises KernelError unless it is good without the
+    stack, and bad with the whole stack."""
     _check_ends(test(()), test(stack), "without the stack", "with the whole stack", report)
     low, high = 0, len(stack)
     skipped: set[int] = set()
@@ -171,9 +175,9 @@ def in_stack(stack: Sequence[str], test: Callable[[Sequence[str]], Tested], repo
 def between_revisions(
     source: Path, good: str, bad: str, test: Callable[[Path], Tested], report: Callable[[str], None]
 ) -> Culprit:
-    """The first bad commit between two of a git tree, by `git bisect` in a work tree of its own.
+    """Find the first bad commit between two of a git tree, by `git bisect` in a separate work tree.
 
-    Raises KernelError where git refuses, or the two are not good and bad.
+    Raises KernelError if git refuses, or if the two are not good and bad.
     """
     words = good, bad
     good, bad = (_git(source, None, "rev-parse", "--verify", f"{one}^{{commit}}").strip() for one in words)
@@ -200,13 +204,13 @@ def _check_ends(first: Tested, last: Tested, good: str, bad: str, report: Callab
         if tested.verdict is not expected:
             found = "cannot be tested" if tested.verdict is Verdict.SKIP else f"is {tested.verdict}"
             raise KernelError(
-                f"{which} is to be {expected}, and {found} ({tested.reason}): choose other ends, or another --good-if."
+                f"{which} must be {expected}, but {found} ({tested.reason}): choose other ends, or another --good-if."
             )
 
 
 @contextmanager
 def _work_tree(source: Path, revision: str) -> Iterator[Path]:
-    """A work tree beside the kernels that are cached: always the same for one source, as its objects are kept."""
+    """Make a work tree beside the cached kernels, always the same one for a source, because its objects are kept."""
     place = cache_directory() / f"bisect-{hashlib.sha256(os.fsencode(source.absolute())).hexdigest()[:12]}"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
@@ -222,10 +226,10 @@ def _work_tree(source: Path, revision: str) -> Iterator[Path]:
 
 
 def _git(source: Path, work: Path | None, *words: str, there: bool = False, accepted: tuple[int, ...] = (0,)) -> str:
-    """What git says of a source, which it changes only if there is a work tree, or `there`. Raises KernelError with its
-    words where it ends otherwise than is accepted."""
+    """Run git on a source, and return its output; git changes only the work tree, or the repository if `there`. Raises
+    KernelError with git's output if its exit status is not accepted."""
     if shutil.which("git") is None:
-        raise KernelError("Bisecting revisions takes git, which is not installed: `apt-get install git`.")
+        raise KernelError("Bisecting revisions needs git, which is not installed: `apt-get install git`.")
     directory = work if there and work else source
     done = git(directory, *words, repository=source, work=work)
     said, complaint = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What C sources of the kernel, or of a module for it, register: read from their text."""
+"""Finds the names that C sources of the kernel or of a module register, from their text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BRACE_OR_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[{}]')
 
 
 class Registration(NamedTuple):
-    """What can be registered: a `struct STRUCT x = { .MEMBER = "name" … }` that is handed to FUNCTION(&x)."""
+    """A form of registration: a `struct STRUCT x = { .MEMBER = "name" … }` that is passed to FUNCTION(&x)."""
 
     struct: str
     member: str
@@ -20,7 +20,7 @@ class Registration(NamedTuple):
 
 
 class Registered(NamedTuple):
-    """Names that a module registers: of congestion controls, and of queue disciplines."""
+    """The names of congestion controls and of queue disciplines that a module registers."""
 
     congestion_controls: tuple[str, ...]
     qdiscs: tuple[str, ...]
@@ -31,12 +31,12 @@ QDISC = Registration("Qdisc_ops", "id", "register_qdisc")
 
 
 read_binary: Callable[[Any], Registered] | None = None
-"""What a `Module` registers by its binary, for one whose text does not say it. What comes in from outside (the command
-line, Python's interface) sets it, since reading a scenario is a stage before that of kernels. Raises ValueError."""
+"""Finds the names that a `Module` registers in its binary, if its text does not show them. Raises ValueError. The
+command line and the Python interface set it, since reading a scenario is an earlier stage than that of kernels."""
 
 
 def registered(texts: Iterable[str], what: Registration) -> tuple[str, ...]:
-    """The names of what these C sources register, as far as the text says: a literal, or a macro that is one."""
+    """The names that these C sources register, as far as they are literals, or macros of literals."""
     code = [_COMMENT.sub(lambda match: match[1] or " ", text) for text in texts]
     handed = {name for text in code for name in re.findall(rf"\b{what.function}\s*\(\s*&\s*(\w+)", text)}
     macros = dict(pair for text in code for pair in _MACRO.findall(text))
@@ -46,9 +46,9 @@ def registered(texts: Iterable[str], what: Registration) -> tuple[str, ...]:
 
 
 def _definitions(text: str, struct: str) -> Iterator[tuple[str, str]]:
-    """Each variable of a struct that the text gives a value: its name, and what is between the braces.
+    """Each variable of a struct that the text initialises: its name, and the text between the braces.
 
-    It takes time in proportion to the text, whatever the text is: a stranger may have written it.
+    It takes linear time for any text, since the text may not be trusted.
     """
     begin = re.compile(rf"\bstruct\s+{struct}\s+(?:__\w+\s+){{0,8}}(\w+)[^;{{}}=]{{0,500}}=\s*\{{")
     at = 0

@@ -1,45 +1,45 @@
-"""Numbers that several stages, or netwarp and its agent, must have alike.
+"""Constants that several stages, or netwarp and its agent, must share.
 
-`make generate` writes the agent's `constants.rs` from those that it has too.
+`make generate` makes the agent's `constants.rs` from the shared ones.
 """
 
 LAB_FORMAT = 7
 """The version of labs, which an agent of another version refuses."""
 
 KERNEL_SUFFIX = "-netwarp"
-"""What the release of netwarp's own kernels ends with; `init` runs under no other."""
+"""The suffix of the release of netwarp's kernels; `init` runs only under these."""
 
 ETHERNET_HEADER_BYTES = 14
-"""Of a frame, which queues and wires count with every packet."""
+"""The Ethernet header, which queues and wires count with every packet."""
 
 IPV4_HEADER_BYTES, IPV6_HEADER_BYTES = 20, 40
-"""Of an IP header without options, extensions."""
+"""The size of an IP header without options or extensions."""
 
 IP_HEADER_BYTES = {4: IPV4_HEADER_BYTES, 6: IPV6_HEADER_BYTES}
-"""Of an IP header by version."""
+"""The size of an IP header by version."""
 
 UDP_HEADER_BYTES = 8
-"""Of a UDP header."""
+"""The size of a UDP header."""
 
 TCP_HEADER_BYTES = 32
-"""Of a TCP header with timestamps."""
+"""The size of a TCP header with timestamps."""
 
 SCTP_HEADER_BYTES = 28
-"""Of an SCTP packet and its one chunk of data."""
+"""The size of the headers of an SCTP packet with one data chunk."""
 
 MAX_TCP_HEADER_BYTES = 60
-"""Of a TCP header with all the options that there is room for."""
+"""The size of a TCP header with the most options."""
 
 MIN_PAYLOAD_BYTES = 16
-"""What a datagram of a UDP generator holds at least: struct netwarp_payload of `linux/netwarp.h`."""
+"""The smallest payload of a UDP generator's datagram: struct netwarp_payload of `linux/netwarp.h`."""
 
 WIRE_ALLOWANCE_BYTES_PER_S = 1
-"""By how much a wire's netem is faster than the shaper before it, whose own rounding down (psched_l2t_ns()) could
-otherwise make a nanosecond's queue grow on the wire with every packet."""
+"""The rate by which a wire's netem is faster than the shaper before it. Otherwise the shaper's rounding down
+(psched_l2t_ns()) could make the queue on the wire grow by a nanosecond with every packet."""
 
 UNLIMITED_WIRE_BYTES_PER_S = 10**15
-"""The rate at which netem takes no time for a packet (packet_time_ns()). It needs some rate: without one it lets jitter
-overtake (netem_enqueue())."""
+"""The rate at which netem takes no time for a packet (packet_time_ns()). It needs a rate: without one, jitter lets
+packets overtake each other (netem_enqueue())."""
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""The PATH of every program in a lab, whatever the PATH of who runs netwarp: the same everywhere."""
+"""The PATH of every program in a lab, which does not depend on the user's PATH."""

@@ -1,4 +1,4 @@
-"""Work on a module: after each save of its file compile it, run a scenario with it, and show what came of it."""
+"""Development of a module: after each save of its file it is compiled, run in a scenario, and compared."""
 
 import os
 import shutil
@@ -19,17 +19,17 @@ from netwarp.study import make_study
 from netwarp.terminal import Terminal
 
 _LOOK_S = 0.2
-"""How often the file is looked at. What an editor has put in its place is another file, which a watch of inotify(7) on
-the first would miss."""
+"""The interval of checks for a new save. Editors replace the file by another one, which a watch of inotify(7) on the
+first would miss."""
 LAST = "last"
-"""Under the output directory: the module as it was saved before."""
+"""The folder of the output directory with the module of the last save."""
 CHANGE = 0.01
-"""Part of a value by which a metric must differ to be named."""
+"""The share of a value by which a metric must differ to be named."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What came of one save: the study, or why there is none; `seconds` from the save to here."""
+    """The result of one save: the study, or the problem; `seconds` since the save."""
 
     number: int
     study: Study | None
@@ -41,10 +41,10 @@ class Saved:
 def saves(
     file: Path, source: str | Path, engine: Engine, out: Path, *, against: Sequence[str] = (), flow: str | None = None
 ) -> Iterator[Saved]:
-    """What came of the module as it is, and then of each save; it does not end by itself.
+    """Yield the result of the module as it is, and then of each save; it does not end by itself.
 
-    Each save has a result of its own in `out`, whose runs are the module, the module as it was at the last save that
-    could be run, and the congestion controls `against` which it is held. Raises ScenarioError before the first.
+    Each save has a result in `out`, with runs of the module, of the module at the last save that could be run, and of
+    the congestion controls `against` which it is compared. Raises ScenarioError before the first.
     """
     base = load_scenario(source)
     group = _group(base, flow)
@@ -71,7 +71,7 @@ def saves(
 
 
 def _group(base: Scenario, flow: str | None) -> str:
-    """The flows whose congestion control the module is."""
+    """The group of flows that uses the module as its congestion control."""
     having = [name for name, one in base.flows.items() if "cc" in type(one).model_fields]
     if flow is not None and flow not in having:
         raise ScenarioError(f'no flows called "{flow}" have a congestion control; those of {", ".join(having)} have')
@@ -81,7 +81,8 @@ def _group(base: Scenario, flow: str | None) -> str:
 
 
 def _settings(file: Path, last: Path | None, folder: Path, group: str, against: Sequence[str]) -> list[str]:
-    """What of the scenario is set: the congestion controls that are compared; of a queue, which queues name, itself."""
+    """The settings of the scenario: the congestion controls that are compared, or the module of a queue, which the
+    scenario's queues name."""
     place = os.path.relpath(file)
     if not load_module(str(file.absolute()), {}, folder).congestion_controls:
         return [setting_of("modules", [place])]
@@ -91,7 +92,7 @@ def _settings(file: Path, last: Path | None, folder: Path, group: str, against: 
 
 
 def _keep(files: Mapping[str, str], kept: Path) -> Path:
-    """The sources as they were run; returns the directory."""
+    """Keep the sources as they were run; return their directory."""
     shutil.rmtree(kept, ignore_errors=True)
     for name, text in files.items():
         copy = kept / name
@@ -101,7 +102,7 @@ def _keep(files: Mapping[str, str], kept: Path) -> Path:
 
 
 def _state(file: Path) -> tuple[int, int] | None:
-    """What changes when a file is saved; None while there is none."""
+    """A value that changes when a file is saved; None if the file is missing."""
     try:
         stat = file.stat()
     except OSError:
@@ -110,7 +111,7 @@ def _state(file: Path) -> tuple[int, int] | None:
 
 
 def _verdict(study: Study, group: str) -> list[str]:
-    """A sentence for each of the others: which of the main metrics of the flows differ, and by how much."""
+    """A sentence for each other module or control: the main metrics of the flows that differ, with their values."""
     if not study.result.axes:
         return []
     axis = study.result.axes[0]

@@ -1,4 +1,4 @@
-"""Whether this machine can build and run labs, and the command that fixes each problem."""
+"""Checks of whether this machine can build and run labs, with the command that fixes each problem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from netwarp.terminal import Terminal
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 
-# program → (Debian package, what netwarp wants it for)
+# program → (Debian package, its purpose for netwarp)
 _BUILD_PROGRAMS = {
     "gcc": ("gcc", "compiles the kernel"),
     "ld": ("binutils", "links the kernel"),
@@ -61,7 +61,7 @@ _LAB_PROGRAMS = {
 # header → Debian package
 _HEADERS = {"libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev"}
 
-# What UML does to each of its processes: traced from birth, stopped, read, let go on.
+# The steps of UML with each of its processes: it is traced from its start, stopped, read, and continued.
 _TRACE = """
 import ctypes, os, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -93,7 +93,7 @@ class CheckResult:
 
 
 def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
-    """Look at everything that building and running labs needs; never raises for what it finds."""
+    """Check everything that building and running labs needs; problems are results, not exceptions."""
     environ = os.environ if environ is None else environ
     results = [_program(name, *facts) for name, facts in (_BUILD_PROGRAMS | _LAB_PROGRAMS).items()]
     results += [_header(header, package) for header, package in _HEADERS.items()]
@@ -115,7 +115,7 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
 
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
-    """Remove what killed processes have left, and report it on `console` (default: stderr).
+    """Remove the remains of killed processes, and report it on `console` (default: stderr).
 
     That is: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun`, and sockets of connections in
     TMPDIR; memory files of virtual machines. Also end runs of the engine `host` whose netwarp is gone, and processes of
@@ -136,14 +136,14 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
         console.print(f"Ended the run {leftover.run} (process {leftover.pid}), whose netwarp is gone")
     for session, machine in left.items():
         ids = ", ".join(str(one.pid) for one in machine)
-        console.print(f"Ended what was left of the virtual machine of the guard {session} (processes {ids})")
+        console.print(f"Ended the rest of the virtual machine of the guard {session} (processes {ids})")
     if not removed and not ended and not left:
         console.print("Nothing to clean.")
     return removed
 
 
 def _program(name: str, package: str, purpose: str) -> CheckResult:
-    # A lab's programs are looked for where the lab will, which is not where the PATH of a usual user leads.
+    # A lab's programs are searched for in the lab's search path, which differs from a usual user's PATH.
     found = shutil.which(name, path=SEARCH_PATH if name in _LAB_PROGRAMS else None)
     if found:
         return CheckResult(name, True, found)
@@ -197,7 +197,7 @@ def _kernel(environ: Mapping[str, str]) -> CheckResult:
 
 
 def _wrong_with_kernel(kernel: Kernel) -> str | None:
-    """Raises KernelError without the agent, which confines it."""
+    """Say what is wrong with a kernel; None if it runs. Raises KernelError without the agent, which confines it."""
     try:
         if digest_of(kernel.path) != kernel.digest:
             return f"The kernel {kernel.path} is not what was built: its digest has changed."
@@ -214,7 +214,7 @@ def _agent() -> CheckResult:
 
 
 def _installed(name: str, program: str) -> CheckResult:
-    """One of netwarp's programs, which are installed with it."""
+    """Check for one of netwarp's programs, which are installed with it."""
     beside = Path(sys.executable).parent / program
     found = str(beside) if beside.exists() else shutil.which(program)
     fix = "make setup" if (_CHECKOUT / "Makefile").is_file() else "pip install --force-reinstall netwarp"
@@ -257,12 +257,12 @@ def _tracing() -> CheckResult:
 
 def _mappings() -> CheckResult:
     found = max_mappings()
-    # In the worst case each page of a program of the lab is a mapping of its own.
+    # In the worst case each page of a lab's program is a separate mapping.
     detail = f"vm.max_map_count is {found}: at least {found * mmap.PAGESIZE / 1e6:.0f} MB for each program of a lab"
     if found >= USUAL_MAPPINGS:
         return CheckResult("memory mappings", True, detail)
     fix = _as_root(f"sysctl vm.max_map_count={USUAL_MAPPINGS}")
-    return CheckResult("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", fix)
+    return CheckResult("memory mappings", False, f"{detail}; the usual limit is {USUAL_MAPPINGS}.", fix)
 
 
 def _confinement() -> CheckResult:
@@ -271,7 +271,7 @@ def _confinement() -> CheckResult:
     except AgentError as error:
         return CheckResult("confinement", False, str(error), "make setup")
     if not found.lacks:
-        detail = f"Landlock (version {found.landlock}) and seccomp keep what a scenario runs from your files"
+        detail = f"Landlock (version {found.landlock}) and seccomp keep a scenario's programs from your files"
         return CheckResult("confinement", True, detail)
     fix = "boot a kernel with CONFIG_SECURITY_LANDLOCK, and landlock among lsm=; or use no container that forbids it"
     return CheckResult("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), fix)
@@ -282,7 +282,7 @@ def _forbidden(reason: str) -> CheckResult:
         scope = int(_YAMA.read_text())
     except (OSError, ValueError):
         scope = 0
-    detail = f"This process may not trace its children ({reason}), which is how the virtual machine works"
+    detail = f"This process may not trace its children ({reason}), which the virtual machine needs"
     if scope >= 3:
         detail += f"; {_YAMA} is {scope}, which only a reboot changes."
         return CheckResult("ptrace", False, detail, "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and reboot")

@@ -1,4 +1,4 @@
-"""What is made of a result once its runs have been made: summary, expectations, figures, views, page."""
+"""Evaluation of a result after its runs have been executed: summary, expectations, figures, views, page."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
 from netwarp.store.result import ResultDir, open_verified
+from netwarp.store.run_status import RunStatus
 from netwarp.terminal import Terminal
 from netwarp.threads import on_each
 from netwarp.views import write_views
@@ -30,9 +31,9 @@ from netwarp.words import nearest
 
 @dataclass(frozen=True)
 class Study:
-    """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
-    what the scenario's views wrote (figures of theirs included). `notes` are what was said before its runs were made:
-    warnings of the compiler about their modules. A notebook shows verdicts, table and a figure."""
+    """A result: its directory, the runs that were executed now, the summary, the checked expectations, figures, and the
+    files of the scenario's views (including their figures). `notes` were printed before its runs: the compiler's
+    warnings about their modules. A notebook shows verdicts, table and a figure."""
 
     result: Result
     execution: Execution
@@ -64,13 +65,13 @@ class Study:
 
     @property
     def findings(self) -> list[Finding]:
-        """What the views found, in their order. Raises StoreError."""
+        """The findings of the views, in their order. Raises StoreError."""
         return [finding for path in self.views if path.name == FINDINGS for finding in read_findings(path)]
 
     @property
     def failed(self) -> bool:
         """Whether any of its runs failed."""
-        return bool((self.summary["status"] == "failed").any())
+        return bool((self.summary["status"] == RunStatus.FAILED).any())
 
     def _repr_html_(self) -> str:
         return result_html(self.result, self.summary, self.expectations, self.findings)
@@ -78,13 +79,13 @@ class Study:
 
 FIGURES = (".png", ".svg", ".pdf")
 _BEFORE = "before_the_fault"
-"""The field of status.json with what a run was, and why, before it could not be analysed."""
+"""The field of status.json with a run's status and reason before its analysis failed."""
 
 
 def evaluate(
     result: Result, scenario: Scenario, execution: Execution, *, plots: bool, page: bool, console: Console
 ) -> Study:
-    """Summarise the runs of a plan, check what was expected of them, and draw, as far as it was executed."""
+    """Summarise the runs of a plan that were executed, check their expectations, and draw."""
     summary = summarise(result, reported=execution.done)
     if execution.interrupted:
         return Study(result, execution, summary, (), ())
@@ -95,7 +96,7 @@ def evaluate(
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
-    """Metrics, summary, expectations, figures and page of an old result again, from its records; nothing is run.
+    """Compute metrics, summary, expectations, figures and page of an old result again, from its records.
 
     Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
     """
@@ -113,7 +114,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
 
 
 def open_study(directory: Path) -> Study:
-    """An old result as it stands: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
+    """Open an old result as it is: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
     result = Result(open_verified(directory).path)
     summary = result.summary()
     checked = tuple(check_expectations(summary, scenario_of(result).expect))
@@ -122,14 +123,14 @@ def open_study(directory: Path) -> Study:
 
 
 def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame:
-    """Write the result's summary and its statistics; returns the summary. `reported`: see `ResultDir.write_summary`."""
+    """Write the result's summary and its statistics; return the summary. `reported`: see `ResultDir.write_summary`."""
     summary = result.write_summary(reported, lambda rows: with_harm(rows, result.axes))
     result.write_statistics(statistics_frame(summary, result.axes))
     return summary
 
 
 def load_drawing() -> None:
-    """Load what draws figures, so that it begins at once. For a time in which there is nothing else to do."""
+    """Load the modules that draw figures, while there is nothing else to do, so that drawing begins at once later."""
     import netwarp.plots.chosen
     import netwarp.report.index  # noqa: F401
     from netwarp.plots.timeseries.tasks import load
@@ -138,12 +139,12 @@ def load_drawing() -> None:
 
 
 def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Path]:
-    """Draw the figures of a result that its scenario wishes for, or those that `look` names, or `every` one there is,
-    those of its scenario's views included.
+    """Draw the figures of a result that its scenario asks for, or those that `look` names, or `every` figure, including
+    those of its scenario's views.
 
-    Returns the files. Raises StoreError; SelectionError, with what there is, for a figure, flow or value that is not.
+    Returns the files. Raises StoreError; SelectionError, with the known names, for an unknown figure, flow or value.
     """
-    # Lazily: matplotlib takes longer to import than a command takes to say what is wrong.
+    # Imported here, because matplotlib takes longer to import than a command takes to report an error.
     from netwarp.plots import plot_result
     from netwarp.plots.asked import check_look
     from netwarp.plots.look import looking, names
@@ -176,7 +177,7 @@ def write_scripts(directory: Path, look: Look) -> list[Path]:
     result = open_verified(directory)
     check_look(result, look)
     if not look.figures:
-        raise SelectionError(f"--script takes the name of a figure; there are: {', '.join(figure_names(result))}")
+        raise SelectionError(f"--script needs the name of a figure; there are: {', '.join(figure_names(result))}")
     folder = make_folder(look.out or result.plots)
     with looking(look):
         wanted = [figure for figure in figures_of(result) if look.draws(figure.stem)]
@@ -188,7 +189,7 @@ def write_scripts(directory: Path, look: Look) -> list[Path]:
 
 
 def _refuse_unknown(result: ResultDir, look: Look, stems: Sequence[str]) -> None:
-    """Raise SelectionError for the name of a figure that none of these has."""
+    """Raise SelectionError for the name of a figure that is none of these."""
     from netwarp.plots.look import names
 
     for figure in look.figures:
@@ -200,11 +201,11 @@ def _refuse_unknown(result: ResultDir, look: Look, stems: Sequence[str]) -> None
 
 
 def figure_names(result: ResultDir) -> list[str]:
-    """The names of the figures over time that a result has, and of all that have been drawn of it."""
+    """The names of a result's figures over time, and of all figures that have been drawn."""
     from netwarp.plots.timeseries.result import figures_of
 
     drawn = (path.stem for path in result.plots.glob("*.png"))
-    return list(dict.fromkeys([*(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
+    return list(dict.fromkeys([*sorted(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
 
 
 def scenario_of(result: ResultDir) -> Scenario:
@@ -218,9 +219,9 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
     if not result.is_complete(run_id):
         return
     status = run.status()
-    # A run that failed by a fault of netwarp's own keeps what it was before: another version may be without the fault.
+    # A run that failed because of a fault in netwarp keeps its earlier status: another version may not have the fault.
     before = status.get("before_the_fault") or status
-    if before["status"] == "failed" or (before is status and is_current(run)):
+    if before["status"] == RunStatus.FAILED or (before is status and is_current(run)):
         return
     facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
     try:
@@ -228,7 +229,7 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
             compute_metrics(run)
     except FaultError as error:
         kept = {"status": before["status"], "reason": before.get("reason")}
-        run.write_status("failed", str(error), **facts, **{_BEFORE: kept})
+        run.write_status(RunStatus.FAILED, str(error), **facts, **{_BEFORE: kept})
         return
     if before is not status:
         run.write_status(before["status"], before.get("reason"), **facts)
@@ -237,7 +238,7 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
 def _shown(
     result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The figures that were drawn, and what the scenario's views wrote; nothing if no run has measured anything."""
+    """Draw the figures, and write the scenario's views; return both; empty if no run has measured anything."""
     if summary["value"].is_null().all():
         return (), ()
     if not plots:
@@ -248,8 +249,8 @@ def _shown(
 
 
 def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Draw what the scenario wishes for, and write its views and the page of all these figures."""
-    # Lazily: matplotlib takes longer to import than a short run takes to run.
+    """Draw the figures that the scenario asks for, and write its views and the page of all these figures."""
+    # Imported here, because matplotlib takes longer to import than a short run takes to run.
     from netwarp.plots.charts.overview import Wish
     from netwarp.plots.chosen import draw_chosen
     from netwarp.plots.look import current, looking
@@ -258,7 +259,7 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
 
     names = tuple(wish.name for wish in scenario.figures if wish.name)
     drawn = draw_chosen(result, [wish.name or Wish(wish.metric, wish.by, wish.kind) for wish in scenario.figures])
-    # Of the views' figures as well those that are named, if any are; else the most important ones.
+    # Of the views' figures, those that are named; if none is named, the most important ones.
     look = replace(current(), figures=names or (("",) if scenario.figures else ()), brief=True)
     with looking(look):
         views = write_views(result, scenario.views)
@@ -275,8 +276,8 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
 
 
 def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
-    """The study with its `report.html` written."""
-    # Lazily: most runs write none.
+    """Write the study's `report.html`, and return the study with it."""
+    # Imported here, because most runs write no page.
     from netwarp.report import Written, write_report
 
     written = Written(scenario.summary, study.expectations, study.findings, study.views)

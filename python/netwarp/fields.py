@@ -1,4 +1,4 @@
-"""The kinds of value a scenario's fields hold: each a unit parser with its JSON Schema."""
+"""The types of a scenario's fields: each a parser of a unit with its JSON Schema."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NODE_WIRE = "wire"
 
 
 class Model(BaseModel):
-    """What all parts of a scenario share: unknown fields refused, values frozen once validated."""
+    """The base of all parts of a scenario: unknown fields are refused, validated values are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 else:
 
     class OnDemand:
-        """A part of a scenario, `OnDemand[Link]`: what validates it is built when the first such part is validated.
+        """A part of a scenario, `OnDemand[Link]`, whose validator is built when the first such part is validated.
 
-        Building it takes milliseconds, and a scenario has few of the parts there are; that of a command has none.
+        Building a validator takes milliseconds, and a scenario has few kinds of parts; that of a command has none.
         """
 
         def __init__(self, part: Any) -> None:
@@ -57,7 +57,7 @@ else:
 
         @cached_property
         def adapter(self) -> TypeAdapter[Any]:
-            """What validates the part."""
+            """The validator of the part."""
             return TypeAdapter(self.part)
 
         def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -76,7 +76,7 @@ def about(
     beside: JsonObject | None = None,
     **options: Any,
 ) -> Any:
-    """A field, and what is known of it: what it means, how it is written, which values are refused.
+    """Define a field with its description, examples, and refused values.
 
     The JSON Schema and docs/scenario.md are generated from this; the page quotes netwarp's error for each refused
     value. `beside` has other fields that the examples need (None: fields that they exclude). `options` are pydantic's.
@@ -86,7 +86,7 @@ def about(
 
 
 def kind(title: str, *examples: str, pattern: str | None = None, number: int | None = None) -> WithJsonSchema:
-    """The JSON Schema of a value that is written as text; also as a whole number of at least `number`, if given."""
+    """The JSON Schema of a value that is written as text, or if `number` is given also as a whole number from there."""
     text: dict[str, Any] = {"type": "string", "examples": list(examples)}
     if pattern is not None:
         text["pattern"] = pattern
@@ -116,7 +116,8 @@ def _positive_size(value: object) -> int:
 
 
 def _interface(value: str) -> str:
-    """Linux: IFNAMSIZ is 16 with the final NUL; dev_valid_name() refuses '/', ':', white space, "." and ".."."""
+    """Check an interface's name: IFNAMSIZ is 16 with the final NUL, dev_valid_name() refuses '/', ':', white space,
+    "." and ".."."""
     if len(value.encode()) > 15:
         raise ValueError(f'"{value[:80]}" is too long; Linux allows interface names of at most 15 characters')
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", value, re.ASCII) or value in {".", "..", "lo"}:
@@ -211,7 +212,7 @@ class Directed(Model, Generic[T]):
 
 
 def both_directions(default: object = None) -> BeforeValidator:
-    """A plain value applies to both directions; a direction left out of a table takes `default`."""
+    """Validate a directed property: a plain value applies to both directions, a missing direction takes `default`."""
 
     def expand(value: object) -> object:
         if isinstance(value, Directed):
@@ -224,7 +225,7 @@ def both_directions(default: object = None) -> BeforeValidator:
 
 
 def either_direction(plain_is_both: bool) -> BeforeValidator:
-    """A table may leave a direction out (None); a plain value applies to both directions or only to `forward`."""
+    """Validate a directed property that may lack a direction (None); a plain value applies to both or to `forward`."""
 
     def expand(value: object) -> object:
         if isinstance(value, Directed):
@@ -241,14 +242,14 @@ Shape = Literal["constant", "exponential", "pareto"]
 
 class Distribution(Model):
     """A quantity that is always `mean`, or distributed around it: `exponential`, or heavy-tailed as `pareto` (of shape
-    1.2, so of infinite variance, as sizes of files on the Web are: Crovella, Bestavros, IEEE/ACM ToN 5(6), 1997)."""
+    1.2 and infinite variance, as for file sizes on the Web: Crovella, Bestavros, IEEE/ACM ToN 5(6), 1997)."""
 
     mean: int
     distribution: Shape = "constant"
 
 
 def _spread(value: object, parse: Any, example: str) -> object:
-    """`X`, `X exponential` or `exponential X`; either order, since both read naturally."""
+    """Parse `X`, `X exponential` or `exponential X`, in either order."""
     if isinstance(value, Distribution):
         return value
     distribution = "constant"
@@ -274,8 +275,8 @@ DurationDistribution = Annotated[
 
 
 class Spread(Model):
-    """A time that is always `least_ns` (`constant`), uniform from there to `most_ns`, or `exponential` with a mean of
-    `least_ns`."""
+    """A time that is always `least_ns` (`constant`), uniform from `least_ns` to `most_ns`, or `exponential` with a mean
+    of `least_ns`."""
 
     distribution: Literal["constant", "uniform", "exponential"] = "constant"
     least_ns: int
@@ -284,7 +285,7 @@ class Spread(Model):
     def quantiles_ns(self) -> list[int]:
         """Its quantiles at equal steps from 0 to 1; empty if it is always 0.
 
-        The last step of an exponential one, a thousandth of all draws, ends at its middle.
+        The last step of an exponential one, a thousandth of all draws, ends at the quantile of the step's middle.
         """
         if self.distribution == "uniform":
             return [self.least_ns, self.most_ns]
@@ -297,18 +298,18 @@ class Spread(Model):
 
 
 _STEPS = 1024
-"""Of a distribution as the kernel takes it (netwarp_costs.c)."""
+"""The number of steps of a distribution in the kernel (netwarp_costs.c)."""
 
 
 def _signed(text: str, minus: bool) -> int:
-    """A duration, or 0; with a minus before it, if that makes sense."""
+    """Parse a duration or 0, with a minus sign if `minus` allows it."""
     if minus and text.startswith("-"):
         return -_signed(text[1:], False)
     return 0 if text == "0" else units.parse_duration(text)
 
 
 def _spread_of_time(value: object, minus: bool) -> object:
-    """`0`, `X`, `X to Y` or `X exponential`; of a time that may also be early (`minus`) `-X`, too."""
+    """Parse `0`, `X`, `X to Y` or `X exponential`; with `minus` (the time may be early) also `-X`."""
     if isinstance(value, Spread):
         return value
     match str(value).split():

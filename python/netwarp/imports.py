@@ -1,6 +1,6 @@
-"""Measurements of other scripts → a result, which every command on results takes as one of its own.
+"""Imports measurements of other scripts as a result, which all commands on results take.
 
-Studies offer importers (`netwarp.studies`), each of which knows the files of some scripts.
+Studies offer importers (`netwarp.studies`), each of which reads the files of some scripts.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from netwarp.studies import registry
 
 @dataclass(frozen=True)
 class Note:
-    """Something about a file of a run: that it is left out and why, or what is unusual about it."""
+    """A note on a file of a run: the reason for which it is left out, or something unusual."""
 
     run: str
     file: str
@@ -22,13 +22,13 @@ class Note:
     left_out: bool
 
     def __str__(self) -> str:
-        """As a line for a person."""
+        """The note as a line of text."""
         return f"{self.run}: {self.file} {'is left out: ' if self.left_out else ''}{self.what}"
 
 
 @dataclass(frozen=True)
 class Imported:
-    """Where the result is, how many runs it has, and the notes about their files."""
+    """An imported result: its directory, its number of runs, and the notes on their files."""
 
     path: Path
     runs: int
@@ -36,17 +36,17 @@ class Imported:
 
 
 class Importer(Protocol):
-    """What a study refers to as an importer."""
+    """The function to which a study refers as an importer."""
 
     def __call__(self, directory: Path, output: Path | None = None) -> Imported:
         """Make a result of the measurements in `directory`, without metrics, which the analysis computes.
 
-        Raises LayoutError if the directory does not hold what it reads; StoreError.
+        Raises LayoutError if the directory does not hold such measurements; StoreError.
         """
 
 
 def import_result(directory: Path, output: Path | None = None) -> Imported:
-    """Make a result of what is in `directory`, by the first importer that knows its files.
+    """Make a result of the measurements in `directory`, with the first importer that reads its files.
 
     Raises LayoutError if none does; StoreError, StudyError.
     """
@@ -57,5 +57,5 @@ def import_result(directory: Path, output: Path | None = None) -> Imported:
             return importer(directory, output)
         except LayoutError as error:
             reasons.append(str(error))
-    none = "no study that is installed imports measurements"
+    none = "no installed study imports measurements"
     raise LayoutError("; ".join([*dict.fromkeys(reasons), *registry.unloadable()]) or none)

@@ -1,4 +1,4 @@
-"""What JSON and TOML can say: the type of what has no other, since users or other programs decide what is in it."""
+"""The type of JSON and TOML values whose content is decided by users or other programs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ JsonObject = Mapping[str, Json]
 
 
 def as_table(value: Json) -> JsonObject:
-    """A value that is a table; empty if it is none."""
+    """The value if it is a table, else an empty table."""
     return value if isinstance(value, Mapping) else {}
 
 
 def as_list(value: Json) -> Sequence[Json]:
-    """A value that is a list; empty if it is none."""
+    """The value if it is a list, else an empty list."""
     return value if isinstance(value, (list, tuple)) else ()
 
 
 def varied(scenario: JsonObject) -> Iterator[tuple[str, Json]]:
-    """The paths that sweeps and cases of a scenario's data set, each with each of its values."""
+    """The paths that sweeps and cases of a scenario's data set, with each of their values."""
     for path, values in as_table(scenario.get("sweep")).items():
         yield from ((path, value) for value in as_list(values))
     for case in as_list(scenario.get("cases")):

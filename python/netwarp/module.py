@@ -1,4 +1,4 @@
-"""A kernel module of the user: its sources as a scenario names them, and what they register with the kernel."""
+"""Kernel modules of users: their sources as a scenario names them, and the names that they register."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from netwarp.json_values import JsonObject, as_list, as_table, varied
 from netwarp.words import did_you_mean
 
 KEPT = "modules"
-"""The folder of a result that holds the sources of the modules that its scenario names."""
+"""The folder of a result that holds the sources of the modules which its scenario names."""
 FILE = "file:"
-"""How the name of a congestion control begins that is a file's."""
+"""The prefix of a congestion control that is given as a file."""
 MAX_BYTES = 4 * 2**20
 MAX_FILES = 500
 
@@ -35,8 +35,10 @@ _PARAMETER = re.compile(r"(\w{1,64})=([\w.,:+/-]{1,500})", re.ASCII)
 
 
 class Module(Model):
-    """A module: `name` as the kernel calls it, `place` where the scenario says it is, its sources by their paths, and
-    its parameters. A directory has a Kbuild of its own among them; of a single file netwarp writes one."""
+    """A module: its `name` in the kernel, its `place` in the scenario, its sources by their paths, and its parameters.
+
+    The sources of a directory include its Kbuild; for a single file netwarp writes one.
+    """
 
     name: str
     place: str
@@ -45,12 +47,12 @@ class Module(Model):
 
     @property
     def congestion_controls(self) -> tuple[str, ...]:
-        """Names of those that it registers."""
+        """The names of the congestion controls that it registers."""
         return self._registered.congestion_controls
 
     @property
     def qdiscs(self) -> tuple[str, ...]:
-        """Names of the queue disciplines that it registers."""
+        """The names of the queue disciplines that it registers."""
         return self._registered.qdiscs
 
     @cached_property
@@ -66,40 +68,40 @@ class Module(Model):
 
     @model_serializer
     def _identity(self) -> dict[str, Any]:
-        """What decides a result: what the files say, not where they are."""
+        """The part that decides a result: the content of the files, not their place."""
         return {"sha256": self.digest, "parameters": self.parameters}
 
 
 class Control(str):
-    """The name of a congestion control; `module` is what it comes with, None of one that the kernel has."""
+    """The name of a congestion control; `module` is the module that has it, None if the kernel has it."""
 
     __slots__ = ("module",)
     module: Module | None
 
     def __new__(cls, name: str, module: Module | None = None) -> Control:
-        """A name, and the module."""
+        """Make a name with its module."""
         made = super().__new__(cls, name)
         made.module = module
         return made
 
     def __reduce__(self) -> tuple[type[Control], tuple[str, Module | None]]:
-        """With its module, where it is sent elsewhere."""
+        """Pickle the name with its module."""
         return Control, (str(self), self.module)
 
 
 def module_of(cc: object) -> Module | None:
-    """The module that a flow's congestion control comes with; None if it is the kernel's, or there is none."""
+    """The module of a flow's congestion control; None if the kernel has it, or if the flow has none."""
     return cc.module if isinstance(cc, Control) else None
 
 
 def control_identity(cc: str) -> str | dict[str, Any]:
-    """What of a congestion control decides a result: its name, and its module."""
+    """The part of a congestion control that decides a result: its name, and its module."""
     module = module_of(cc)
     return {"name": str(cc), "module": module.model_dump(mode="json")} if module else str(cc)
 
 
 def load_control(value: str, folder: Path) -> Control:
-    """What `file:./tcp_mine.c window=50` says: the module, and the one congestion control in it. Raises ValueError."""
+    """Load `file:./tcp_mine.c window=50`: the module and its only congestion control. Raises ValueError."""
     place, *words = value.removeprefix(FILE).split()
     module = load_module(place, _parameters(words), folder)
     names = module.congestion_controls
@@ -118,7 +120,7 @@ def load_control(value: str, folder: Path) -> Control:
 
 
 def load_module(place: str, parameters: Mapping[str, str], folder: Path) -> Module:
-    """The module in a file, or a directory, of that name in `folder`. Raises ValueError with a sentence."""
+    """Load the module in a file or a directory of that name in `folder`. Raises ValueError with a sentence."""
     path = _find(place, folder)
     try:
         if path.suffix == ".ko":
@@ -131,7 +133,7 @@ def load_module(place: str, parameters: Mapping[str, str], folder: Path) -> Modu
     except UnicodeDecodeError:
         raise ValueError(f"the module {place} has a file that is not text in UTF-8; give only sources") from None
     if path.is_dir() and not {"Kbuild", "Makefile"} & files.keys():
-        raise ValueError(f'{place} has no Kbuild, which says what it is made of (a line such as "obj-m := tcp_mine.o")')
+        raise ValueError(f'{place} has no Kbuild, which names its objects (a line such as "obj-m := tcp_mine.o")')
     name = path.resolve().name if path.is_dir() else path.stem
     if not _NAME.fullmatch(name):
         raise ValueError(f'"{name}" cannot be the name of a module; use letters, digits, "_" and "-"')
@@ -145,9 +147,9 @@ def shipped_modules() -> dict[str, Path]:
 
 
 def in_gallery(kind: str, name: str) -> str:
-    """Which of netwarp's own modules registers a congestion control or a queue of this name, as the end of an error.
+    """The gallery's module that registers a congestion control or a queue of this name, as the end of an error.
 
-    Else a relative of it, which begins with the same word, as `bbr3` and `bbrv2` do; empty if none does.
+    Otherwise one whose name begins with the same word, as `bbr3` and `bbrv2` do; empty if there is none.
     """
     for fits in (lambda own: own == name, lambda own: _first_word(own) == _first_word(name)):
         for file, path in shipped_modules().items():
@@ -174,8 +176,8 @@ def kept_name(place: str) -> str:
 
 
 def module_files(data: JsonObject, folder_of: FolderOf) -> dict[str, str]:
-    """The sources that a scenario's data names, shipped ones left out: the path under which a result keeps each, and
-    its text. Sweeps and cases count. Raises ValueError."""
+    """The sources that a scenario's data names, also in sweeps and cases, without shipped ones: the path under which a
+    result keeps each → its text. Raises ValueError."""
     places = {place for place in _places(data) if _find(place, folder_of(place)) not in shipped_modules().values()}
     modules = [load_module(place, {}, folder_of(place)) for place in sorted(places)]
     return {f"{kept_name(one.place)}/{path}": text for one in modules for path, text in one.files.items()}
@@ -205,7 +207,7 @@ def place_of(cc: str) -> str:
 
 
 def _find(place: str, folder: Path) -> Path:
-    """The file of this name in `folder`; else the one that a result keeps of it; else the shipped one."""
+    """The file of this name in `folder`; else the copy that a result keeps; else the shipped one."""
     path = folder / place
     kept = folder / KEPT / kept_name(place)
     if not path.exists() and kept.is_dir():
@@ -225,20 +227,20 @@ def _compiled(path: Path, place: str) -> str:
     found = re.search(rb"vermagic=([^ \0]+)", read_file(path, MAX_BYTES))
     made = f" for the kernel {found[1].decode(errors='replace')}" if found else ""
     return (
-        f"{place} is a module that has been compiled{made}, which no other kernel takes; give its source, and netwarp "
-        "compiles it for the kernel that the runs are made on"
+        f"{place} is a compiled module{made}, which other kernels refuse; give its source, and netwarp compiles it for "
+        "the kernel of the runs"
     )
 
 
 def _text(path: Path) -> str:
     content = read_file(path, MAX_BYTES)
     if len(content) > MAX_BYTES:
-        raise ValueError(f"{path.name} is larger than {MAX_BYTES // 2**20} MiB; no source of a module is")
+        raise ValueError(f"{path.name} is larger than {MAX_BYTES // 2**20} MiB, the maximum for a module's source")
     return content.decode()
 
 
 def _with_headers(path: Path) -> Iterator[tuple[str, str]]:
-    """A C file, and what lies beside it of what it includes."""
+    """A C file, and the included files beside it."""
     todo, folder = [path], path.parent
     seen: set[Path] = set()
     while todo:
@@ -253,7 +255,7 @@ def _with_headers(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tree(folder: Path) -> Iterator[tuple[str, str]]:
-    """The sources in a directory: all files but hidden ones and what a compiler has left there."""
+    """The sources in a directory: all files except hidden ones and a compiler's output."""
     found = sorted(
         path
         for path in folder.rglob("*")
@@ -277,7 +279,7 @@ def _parameters(words: Iterable[str]) -> dict[str, str]:
 
 
 def _module(value: object, info: ValidationInfo) -> Any:
-    """`"./sch_mine.c"`, or with parameters `{ file = "./sch_mine.c", parameters = { limit = 100 } }`."""
+    """Read `"./sch_mine.c"`, or with parameters `{ file = "./sch_mine.c", parameters = { limit = 100 } }`."""
     if isinstance(value, Module):
         return value
     given = {"file": value} if isinstance(value, str) else value

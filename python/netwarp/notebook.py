@@ -1,4 +1,4 @@
-"""Results, runs and progress as a notebook shows them: HTML that stands by itself, on a light or a dark page."""
+"""Results, runs and progress in a notebook: self-contained HTML for light and dark pages."""
 
 import base64
 import html
@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from netwarp.analysis.summary.ensemble import statistics_frame
-from netwarp.analysis.summary.expectations import Checked
+from netwarp.analysis.summary.expectations import Checked, Look
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
 from netwarp.engines import Outcome
+from netwarp.execute.execution import RunEvent
 from netwarp.plan import Plan
 from netwarp.plan import Run as PlannedRun
 from netwarp.store.errors import SelectionError
 from netwarp.store.findings import Finding
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.summary import MISSING, axis_text
+from netwarp.store.summary import axis_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,12 +32,11 @@ if TYPE_CHECKING:
     from netwarp.report.tables import Table
 
 MAX_ROWS = 40
-"""Rows of a table in a notebook; the summary has all."""
+"""The most rows of a table in a notebook; the summary has all."""
 MAX_LINES = 12
-"""Expectations and findings in a notebook, those that failed first; the report has all."""
+"""The most expectations and findings in a notebook, failed ones first; the report has all."""
 _FIGURE_DPI = 110
-_COLOURS = {"met": "#1a7f37", "failed": "#cf222e", "open": "#9a6700"}
-_MARKS = {"met": "✓", "failed": "✗", "open": "–"}
+_COLOURS = {Look.MET: "#1a7f37", Look.FAILED: "#cf222e", Look.OPEN: "#9a6700"}
 _CELL = "padding:2px 8px;text-align:"
 _UPDATE_S = 0.1
 
@@ -59,7 +60,7 @@ class Result(ResultDir):
 
 @dataclass(frozen=True)
 class Run(RunDir):
-    """A run directory that shows itself: what it was, its main metrics, and one figure over time."""
+    """A run directory that shows itself: its point, its main metrics, and one figure over time."""
 
     def _repr_html_(self) -> str:
         return run_html(self)
@@ -68,46 +69,46 @@ class Run(RunDir):
 def result_html(
     result: ResultDir, summary: pl.DataFrame, expectations: Sequence[Checked], findings: Sequence[Finding]
 ) -> str:
-    """A result: its verdicts, the table of its main metrics, and a figure of the most telling of them."""
-    # Lazily: what writes reports loads matplotlib, which makes a list of fonts in the user's home.
+    """The HTML of a result: its verdicts, the table of its main metrics, and a figure of the most important one."""
+    # Imported lazily: it loads matplotlib, which makes a list of fonts in the user's home.
     from netwarp.report.tables import results_table  # noqa: PLC0415
     from netwarp.report.verdict import verdict  # noqa: PLC0415
 
     outcomes = result.outcomes()
     judged = verdict(outcomes, expectations, findings)
-    lines = sorted((*judged.expectations, *judged.findings), key=lambda line: line.look != "failed")
-    decided = [line for line in lines if line.look != "open"]
+    lines = sorted((*judged.expectations, *judged.findings), key=lambda line: line.look != Look.FAILED)
+    decided = [line for line in lines if line.look != Look.OPEN]
     statuses = ", ".join(f"{count} {status}" for status, count in judged.counts)
     return _block(
         _heading(str(result.path), statuses),
         *(_line(one.look, f"{one.subject}: {one.word}: {one.found}") for one in decided[:MAX_LINES]),
-        _line("open", f"{len(decided) - MAX_LINES} more") if len(decided) > MAX_LINES else "",
-        _line("open", f"{len(lines) - len(decided)} not checked on these runs") if len(lines) > len(decided) else "",
-        *(_line("failed", f"{label}: {why}") for label, why in judged.left_out),
+        _line(Look.OPEN, f"{len(decided) - MAX_LINES} more") if len(decided) > MAX_LINES else "",
+        _line(Look.OPEN, f"{len(lines) - len(decided)} not checked on these runs") if len(lines) > len(decided) else "",
+        *(_line(Look.FAILED, f"{label}: {why}") for label, why in judged.left_out),
         _table(results_table(statistics_frame(summary, result.axes), summary, result.axes)),
         _picture(_overview(result)),
     )
 
 
 def run_html(run: RunDir) -> str:
-    """A run: its point, status and main metrics, and one figure over time."""
+    """The HTML of a run: its point, status and main metrics, and one figure over time."""
     what, status = run.description, run.status()
     words = [*(f"{path} = {axis_text(value)}" for path, value in what.point.items()), f"seed {what.seed}"]
-    kind = str(status.get("status", MISSING))
+    kind = status["status"]
     said = f"{kind}: {status['reason']}" if status.get("reason") else kind
-    looks = {"ok": "met", "failed": "failed"}
+    looks = {RunStatus.OK: Look.MET, RunStatus.FAILED: Look.FAILED}
     return _block(
         _heading(", ".join(words), run.path.name),
-        _line(looks.get(kind, "open"), said),
+        _line(looks.get(kind, Look.OPEN), said),
         _metrics(run) if run.metrics_path.exists() else "",
-        "" if kind == "failed" else _picture(_over_time(run)),
+        "" if kind == RunStatus.FAILED else _picture(_over_time(run)),
     )
 
 
 class NotebookProgress:
     """The progress of a plan in the cell that runs it: a bar, the time left, and each run that is not ok.
 
-    Use as a context manager; it hears of runs as `execute.progress.RunProgress` does.
+    Use as a context manager; it is called with events of runs as `execute.progress.RunProgress` is.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -122,7 +123,7 @@ class NotebookProgress:
         self._html: Any = None
 
     def __enter__(self) -> "NotebookProgress":
-        # A notebook has it; the command does without.
+        # Only notebooks have IPython.
         shown: Any = import_module("IPython.display")
         self._html = shown.HTML
         self._place = shown.display(shown.HTML(self.text()), display_id=True)
@@ -132,25 +133,25 @@ class NotebookProgress:
         self._running.clear()
         self._update(at_once=True)
 
-    def __call__(self, event: str, run: PlannedRun, outcome: Outcome | None) -> None:
+    def __call__(self, event: RunEvent, run: PlannedRun, outcome: Outcome | None) -> None:
         """Hear of a run: it starts, ends with `outcome`, or was there already."""
         with self._lock:
-            if event == "start":
+            if event == RunEvent.START:
                 self._running[run.id] = run.label
-            elif event == "kept":
+            elif event == RunEvent.KEPT:
                 self._kept += 1
             else:
                 self._running.pop(run.id, None)
                 self._done += 1
-                if outcome is not None and outcome.status != "ok":
-                    look = "failed" if outcome.status == "failed" else "open"
+                if outcome is not None and outcome.status != RunStatus.OK:
+                    look = Look.FAILED if outcome.status == RunStatus.FAILED else Look.OPEN
                     self._lines.append(_line(look, f"{run.label}: {outcome.status}: {outcome.reason}"))
                 if outcome is not None:
-                    self._lines += [_line("open", f"{run.label}: note: {note}") for note in outcome.notes]
+                    self._lines += [_line(Look.OPEN, f"{run.label}: note: {note}") for note in outcome.notes]
             self._update()
 
     def text(self) -> str:
-        """What the cell shows now."""
+        """The present content of the cell."""
         done, seconds = self._done + self._kept, time.monotonic() - self._begin
         parts = [f"{done} of {self._total} runs"]
         if self._kept:
@@ -179,8 +180,8 @@ def _heading(title: str, more: str) -> str:
     return f"<div><b>{html.escape(title)}</b> {html.escape(more)}</div>"
 
 
-def _line(look: str, text: str) -> str:
-    return f'<div><span style="color:{_COLOURS[look]}">{_MARKS[look]}</span> {html.escape(text)}</div>'
+def _line(look: Look, text: str) -> str:
+    return f'<div><span style="color:{_COLOURS[look]}">{look.mark}</span> {html.escape(text)}</div>'
 
 
 def _table(table: "Table") -> str:
@@ -206,7 +207,7 @@ def _table(table: "Table") -> str:
 
 
 def _metrics(run: RunDir) -> str:
-    """The main metrics of a run: a row for each flow, and one for its busiest queue."""
+    """The table of a run's main metrics: a row for each flow, and one for its busiest queue."""
     metrics = run.metrics()
     queue = busiest_queue(metrics.with_columns(run_id=pl.lit("")))
     rows = []
@@ -223,8 +224,8 @@ def _metrics(run: RunDir) -> str:
 
 
 def _picture(figures: "Iterator[tuple[str, Figure]]") -> str:
-    """The first of some figures as an image in the text; nothing without any."""
-    # Lazily: matplotlib takes a second to load.
+    """The first of some figures as an inline image; empty if there are none."""
+    # Imported lazily: matplotlib takes a second to load.
     from netwarp.plots import style  # noqa: PLC0415
 
     with style.drawing():
@@ -237,7 +238,7 @@ def _picture(figures: "Iterator[tuple[str, Figure]]") -> str:
 
 
 def _overview(result: ResultDir) -> "Iterator[tuple[str, Figure]]":
-    """Figures of a result, the most telling first; of a result without axes and seeds, those of its run."""
+    """Figures of a result, the most important first; for a result without axes and seeds, those of its run."""
     from netwarp.plots.charts.kinds import KINDS  # noqa: PLC0415
     from netwarp.plots.charts.metric import charts  # noqa: PLC0415
     from netwarp.plots.charts.overview import wishes  # noqa: PLC0415
@@ -249,11 +250,11 @@ def _overview(result: ResultDir) -> "Iterator[tuple[str, Figure]]":
             for _, kind, chart in charts(result, wish.metric, wish.by, wish.kind):
                 yield f"{chart.title}; {chart.subtitle}", KINDS[kind](chart)
         except SelectionError:
-            continue  # no run that is fit for a figure has this metric
+            continue  # no usable run has this metric
 
 
 def _over_time(run: RunDir) -> "Iterator[tuple[str, Figure]]":
-    """Figures of a run over time; first RTT, queue and window above each other."""
+    """Figures of a run over time, first the stack of RTT, queue and window."""
     from netwarp.plots.timeseries.result import figures_of  # noqa: PLC0415
     from netwarp.plots.timeseries.tasks import figure_of  # noqa: PLC0415
 

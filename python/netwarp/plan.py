@@ -1,4 +1,4 @@
-"""Scenario → Plan: every run that the scenario asks for, each with the id that its result will be filed under."""
+"""Makes the plan of a scenario: every run, with the id under which its result is kept."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ID_DIGITS = 12
 class Run:
     """One run: a point of the sweep (axis path → value as written), a case or None, and a seed.
 
-    `id` is the first 12 hex digits of the sha256 of everything that decides the result. `kernel` is the digest of the
+    `id` is the first 12 hex digits of the SHA-256 of everything that decides the result. `kernel` is the digest of the
     kernel that the scenario names at this point, None if it names none. `scenario` is resolved for this point when it
-    is first asked for.
+    is first used.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Run:
 class Plan:
     """The runs of a scenario, in a fixed order: cases, then axes (the last one fastest), then seeds.
 
-    `identity` is what went into their ids beside the scenario, `sections` every validated section that some run has.
+    `identity` is the part of their ids beside the scenario, `sections` every validated section that some run has.
     """
 
     scenario: Scenario
@@ -70,7 +70,7 @@ class Plan:
 
     @cached_property
     def id(self) -> str:
-        """12 hex digits that are the same for the same set of runs, in whatever order."""
+        """12 hex digits that identify the set of runs, regardless of their order."""
         return hashlib.sha256("\n".join(sorted(run.id for run in self.runs)).encode()).hexdigest()[:ID_DIGITS]
 
 
@@ -80,13 +80,13 @@ def make_plan(
     cases: Sequence[str] | None = None,
     identity: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Every run of `scenario`.
+    """Plan every run of `scenario`.
 
-    `seeds` and `cases` replace the scenario's own choice; `identity` names what else decides a result (digests of
-    kernel, agent, tools, programs) and goes into every id. Raises ScenarioError for an unknown case, for a point that
-    is not a valid scenario, and for two points that come out as the same run.
+    `seeds` and `cases` replace the scenario's; `identity` has everything else that decides a result (digests of kernel,
+    agent, tools, programs) and is part of every id. Raises ScenarioError for an unknown case, for a point that is not a
+    valid scenario, and for two points that give the same run.
 
-    Where no cases are chosen, `--sweep` of what cases set replaces those (see `with_swept_cases`).
+    If no cases are chosen, a `--sweep` of a path that cases set replaces the cases (see `with_swept_cases`).
     """
     if cases is None:
         scenario = with_swept_cases(scenario)
@@ -126,7 +126,7 @@ def _prefix(identity: Mapping[str, str]) -> Any:
 
 
 def _refuse_too_many(points: int, seeds: int, scenario: Scenario) -> None:
-    """Before anything is made of them: a plan is held in memory, and its runs have to end in somebody's lifetime."""
+    """Refuse plans that are too large, before they are made: a plan is held in memory, and its runs have to finish."""
     if points * seeds > MAX_RUNS:
         raise ScenarioError(
             f"these are {points * seeds:,} runs ({points:,} points with {seeds:,} seeds each); a plan has at most "
@@ -142,7 +142,7 @@ def _with_seed(hashed: Any, seed: int) -> str:
 
 
 def _refuse_same(runs: Sequence[Run], scenario: Scenario) -> None:
-    """Two points that resolve to the same run would be one result counted twice."""
+    """Refuse two points that resolve to the same run, whose result would be counted twice."""
     first: dict[str, Run] = {}
     problems = []
     for run in runs:

@@ -1,7 +1,7 @@
 """A queueing discipline as data: its kind and its options, which are those of tc.
 
-A limit may also be relative to its path: `limit 0.5BDP`, a part of rate × RTT, or `limit 20ms`, what is sent at that
-rate in that time. The lab has it in the unit in which the discipline counts, packets or bytes.
+A limit may also be relative to its path: `limit 0.5BDP`, a part of rate × RTT, or `limit 20ms`, the amount that is sent
+at that rate in that time. The lab has it in the unit in which the discipline counts, packets or bytes.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ COUNTS_PACKETS = frozenset(
 )
 """Disciplines whose `limit` is in packets."""
 _IN_BYTES = ("memlimit", "memory_limit")
-"""Limits of the memory that a discipline takes (CAKE's, fq_codel's): in bytes."""
+"""Options that limit a discipline's memory in bytes (of CAKE and fq_codel)."""
 _RELATIVE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(BDP|ns|us|ms|s)", re.IGNORECASE)
 _NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _BIT_NS_PER_BYTE = 8 * 10**9
 
 
 class Described(Protocol):
-    """A queueing discipline as a lab has it."""
+    """A queueing discipline in a lab."""
 
     @property
     def kind(self) -> str:
-        """Its name."""
+        """The name of the discipline."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """In the syntax of tc."""
+        """The options in tc's syntax."""
 
 
 @dataclass(frozen=True)
@@ -46,28 +46,28 @@ class Qdisc:
 
     @classmethod
     def read(cls, text: str) -> Qdisc:
-        """The queue as the author of a scenario wrote it, in tc's syntax."""
+        """Parse a queue of a scenario, in tc's syntax."""
         kind, *options = text.split()
         return cls(kind, tuple(options))
 
     @classmethod
     def of(cls, queue: Described | None) -> Qdisc | None:
-        """A queue of a lab; None where there is none."""
+        """Convert a queue of a lab; None if there is none."""
         return cls(queue.kind, queue.options) if queue else None
 
     def __str__(self) -> str:
-        """In tc's syntax."""
+        """The discipline in tc's syntax."""
         return " ".join((self.kind, *self.options))
 
     def option(self, name: str) -> str | None:
-        """The value of an option, which is the word after its name; None if it is not given."""
+        """The value of an option, which is the word after its name; None if it is missing."""
         values = (value for key, value in zip(self.options, self.options[1:], strict=False) if key == name)
         return next(values, None)
 
     def resolved(self, rate_bps: int, rtt_ns: int, frame_bytes: int) -> Qdisc:
-        """The same with its relative limits as numbers.
+        """The discipline with its relative limits as numbers.
 
-        They are packets of `frame_bytes`, at least one, or bytes, at least those of one such packet.
+        They count packets of `frame_bytes`, at least one, or bytes, at least those of one such packet.
         """
         options = list(self.options)
         for at in range(1, len(options)):
@@ -88,14 +88,14 @@ def _is_limit(word: str) -> bool:
 
 
 def _nearest(value: Fraction) -> int:
-    """The nearest whole number, the upper one of two."""
+    """The nearest whole number; halves are rounded up."""
     return int(value + Fraction(1, 2))
 
 
 def written(words: Sequence[str]) -> list[str]:
-    """A queue's words with each relative limit in one word (`0.5 bdp` → `0.5BDP`).
+    """A queue's words with each relative limit as one word (`0.5 bdp` → `0.5BDP`).
 
-    Raises ValueError if one is 0, or if it is not known in what the discipline counts.
+    Raises ValueError if one is 0, or if the unit in which the discipline counts is unknown.
     """
     found: list[str] = []
     for word in words:
@@ -115,7 +115,7 @@ def _spelt(match: re.Match[str], kind: str, option: str) -> str:
         raise ValueError(f'"{option} {text}" holds nothing; a limit is more than 0, such as "0.5BDP" or "20ms"')
     if option == "limit" and kind not in COUNTS_BYTES | COUNTS_PACKETS:
         raise ValueError(
-            f'"{option} {text}": it is not known whether the limit of "{kind}" counts packets or bytes; '
+            f'"{option} {text}" cannot be used, since netwarp does not know whether "{kind}" counts packets or bytes; '
             "write it as a number"
         )
     return text

@@ -1,4 +1,4 @@
-"""Repeat the runs of an existing result and compare them byte by byte."""
+"""Repeats the runs of an existing result and compares them byte by byte."""
 
 import contextlib
 import shutil
@@ -13,11 +13,11 @@ from rich.console import Console
 from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.evaluation import scenario_of, summarise
 from netwarp.execute import execute
+from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.json_values import JsonObject
 from netwarp.plan import Plan, Run, make_plan
-from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
@@ -29,7 +29,7 @@ from netwarp.terminal import Terminal
 
 @dataclass(frozen=True)
 class Repeated:
-    """A run that was made again: its label, and the files that differ from the old ones (none: identical)."""
+    """A repeated run: its label, and the files that differ from the old ones (empty: identical)."""
 
     id: str
     label: str
@@ -38,7 +38,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Rerun:
-    """What came of a rerun: runs in the plan's order, and what of kernel, agent or tools is another now."""
+    """The result of a rerun: runs in the plan's order, and the parts of kernel, agent or tools that have changed."""
 
     runs: tuple[Repeated, ...]
     changed: tuple[str, ...]
@@ -46,7 +46,7 @@ class Rerun:
 
     @property
     def identical(self) -> bool:
-        """Whether every run is the same to the byte."""
+        """Whether every run is identical to the byte."""
         return not self.interrupted and not any(run.differences for run in self.runs)
 
 
@@ -60,9 +60,9 @@ def rerun(
 ) -> Rerun:
     """Repeat every run of the result at `directory` and compare the digests of all files.
 
-    The new runs are thrown away as soon as they are compared, unless `keep` names a directory for them. Runs are
-    matched by their point and seed, so that a result of another kernel can be compared, too. Raises StoreError (also if
-    there is nothing to repeat), ScenarioError.
+    The new runs are deleted as soon as they are compared, unless `keep` names a directory for them. Runs are matched by
+    their point and seed, so that a result of another kernel can be compared too. Raises StoreError (also if there is
+    nothing to repeat), ScenarioError.
     """
     console = console or Terminal(stderr=True)
     if not engine.capabilities.deterministic:
@@ -78,7 +78,7 @@ def rerun(
         compare = _RecordsComparison(old, new, made, keep is None, repeated)
         with RunProgress(plan, console) as progress:
 
-            def hear(event: str, run: Run, outcome: Outcome | None) -> None:
+            def hear(event: RunEvent, run: Run, outcome: Outcome | None) -> None:
                 progress(event, run, outcome)
                 if event in ("end", "kept"):
                     compare(run)
@@ -106,22 +106,21 @@ class _RecordsComparison:
         differences = tuple(compare_digests(digest_run(before), digest_run(after)))
         self.repeated[run.id] = Repeated(before.name, run.label, differences)
         if self.discard:
-            # Elsewhere than in the thread that waits for the next run.
+            # In another thread than the one that waits for the next run.
             threading.Thread(target=shutil.rmtree, args=(after,), kwargs={"ignore_errors": True}).start()
 
 
 def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
-    """The old plan as this netwarp makes it, of the runs that there are."""
+    """The old plan as this version of netwarp makes it, with the existing runs."""
     if old.plan.get("engine") == IMPORTED:
-        raise SelectionError(f"{old.path} was imported, not run: what measured it cannot be repeated from here")
+        raise SelectionError(f"{old.path} was imported, not run: netwarp cannot repeat its measurements")
     asked = old.plan.get("asked")
     if asked is None:
-        raise StoreError(f"{old.path} does not say which runs were requested (plan.json); an older netwarp wrote it")
+        raise StoreError(f"plan.json of {old.path} lacks the requested runs; an older version of netwarp wrote it")
     scenario = scenario_of(old)
-    if isinstance(scenario, ExecScenario) and scenario.exec.compute_time:
+    if scenario.workload.takes_host_time:
         raise SelectionError(
-            f"what the programs of {old.path} computed took the host's time (compute_time), so that it cannot be "
-            "repeated"
+            f"{old.path} cannot be repeated, since its programs' computing took the host's time (compute_time)"
         )
     refuse_withheld(scenario, engine)
     try:
@@ -137,7 +136,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
 
 
 def _kernels_of(old: ResultDir) -> str:
-    """What built the named kernels of a result, in words; empty if it names none."""
+    """The commands that built the named kernels of a result, in words; empty if it names none."""
     commands: dict[str, str] = {}
     for run in (old.run(one.id) for one in old.planned if old.is_complete(one.id)):
         said = run.document

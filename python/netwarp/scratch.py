@@ -1,7 +1,7 @@
-"""Temporary directories that can be recognised: locked while their owner lives, and removed by others afterwards.
+"""Temporary directories that are locked while their owner lives, and can be removed by other processes afterwards.
 
-A process that is killed removes nothing. So a directory is locked (flock) by its owner, and whoever finds one of this
-user's without an owner may remove it: `netwarp doctor --clean` does.
+A killed process removes nothing. So the owner locks its directory (flock), and another process of this user may remove
+a directory without an owner, as `netwarp doctor --clean` does.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RUNS = "netwarp-runs-"
-"""Prefix in TMPDIR of what a Dask worker makes runs in, and of what `netwarp rerun` compares and throws away."""
+"""Prefix in TMPDIR of the directories in which Dask workers make runs, and `netwarp rerun` compares them."""
 
 MEMORY = "netwarp-memory-"
 """Prefix of the directories that hold a machine's memory file."""
@@ -24,10 +24,10 @@ CONNECTIONS = "netwarp-ssh-"
 
 @contextlib.contextmanager
 def scratch(prefix: str, place: Path | None = None) -> Iterator[Path]:
-    """A directory of one's own, in TMPDIR unless a place is named; gone afterwards, whatever happened."""
+    """A new directory, in TMPDIR unless a place is named, which is always removed afterwards."""
     with contextlib.ExitStack() as stack:
         directory: Path | None = None
-        while directory is None or not directory.exists():  # somebody may sweep it up before it is locked
+        while directory is None or not directory.exists():  # another process may remove it before it is locked
             directory = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
             with contextlib.suppress(FileNotFoundError):
                 stack.enter_context(held(directory))
@@ -36,7 +36,7 @@ def scratch(prefix: str, place: Path | None = None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def held(directory: Path) -> Iterator[Path]:
-    """Own a temporary directory: while this lasts it is not stale, afterwards it is gone, whatever happened."""
+    """Own a temporary directory while the block runs, and always remove it afterwards."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -47,7 +47,7 @@ def held(directory: Path) -> Iterator[Path]:
 
 
 def clean_stale(directories: list[tuple[Path, str]]) -> list[Path]:
-    """Remove what killed builds have left: this user's directories (place, prefix) that nobody holds."""
+    """Remove leftovers of killed processes: this user's directories (place, prefix) without an owner."""
     stale = [path for directory, prefix in directories for path in sorted(directory.glob(f"{prefix}*")) if _stale(path)]
     for path in stale:
         shutil.rmtree(path, ignore_errors=True)

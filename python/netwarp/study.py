@@ -1,7 +1,7 @@
-"""From a scenario to a result: what `run` and `exec` do.
+"""Makes a result from a scenario, for `run` and `exec`.
 
-What comes before the runs and around them is here; what is made of them is `evaluation.py`, which loads libraries
-that take longer to load than a machine takes to start.
+The steps before and around the runs are here; `evaluation.py` evaluates them, with libraries that take longer to load
+than a machine takes to start.
 """
 
 import sys
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
+from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.module import KEPT as MODULES
 from netwarp.module import module_files
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from netwarp.execute.progress import RunProgress
 
 _EXCERPT_LINES = 10
-"""Of each stream of a command whose run failed."""
+"""The lines of each stream that are shown of a command whose run failed."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -73,10 +74,10 @@ def make_study(
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
-    Runs that are there already are kept, except for those with a status of `again`. What the commands of `live` runs
-    print is seen here at once, and nothing else. With `page` write `report.html`. `heard` hears of every run in place
-    of the progress that is shown. `progress` shows how the plan fills up, in place of a bar or lines on the console.
-    Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
+    Existing runs are kept, except those with a status in `again`. If `live`, only the output of the runs' commands is
+    shown, at once. With `page` write `report.html`. `heard` is called with the events of every run, in place of showing
+    progress. `progress` shows the progress of the plan, in place of a bar or lines on the console. Raises
+    ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     refuse_withheld(scenario, engine)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
@@ -99,7 +100,7 @@ def make_study(
                 return progress(plan) if progress else _progress(plan, console, result)
 
             def prepare() -> None:
-                """Load what evaluates and draws, here and in the helpers."""
+                """Load the modules that evaluate and draw, here and in the helpers."""
                 if plots:
                     at_hand.start(helpers_for_runs(len(plan)))
                 from netwarp.evaluation import load_drawing
@@ -111,7 +112,7 @@ def make_study(
                 local = partial(execute, jobs=jobs, live=live, spare=prepare)
                 make = local if dask is None else _on_cluster(dask, console)
                 execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=hears)
-            # Not sooner: the runs are made before it is loaded.
+            # Imported only now, after the runs are made.
             from netwarp.evaluation import evaluate
             from netwarp.notebook import Result
 
@@ -121,7 +122,7 @@ def make_study(
 
 
 def note_warnings(engine: Engine, console: "Console | None") -> None:
-    """Say what whoever runs an engine on this machine should know. Raises EngineError."""
+    """Print the warnings for users of this engine on this machine. Raises EngineError."""
     notes = list(engine.warnings)
     if not engine.capabilities.exact:
         notes.insert(
@@ -133,36 +134,36 @@ def note_warnings(engine: Engine, console: "Console | None") -> None:
 
 
 def say_notes(notes: Sequence[str], console: "Console | None") -> None:
-    """Print notes on what is going to be run."""
+    """Print notes on the scenario that is going to be run."""
     for sentence in notes:
         shown = console or _terminal()
         shown.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _terminal() -> "Console":
-    # Lazily: a command whose own output is all that is shown needs none before it has ended.
+    # Imported lazily: a live command, of which only the output is shown, needs no console before it has ended.
     from netwarp.terminal import Terminal
 
     return Terminal(stderr=True)
 
 
 def _progress(plan: Plan, console: "Console | None", result: ResultWriter) -> "RunProgress":
-    # Lazily, as above.
+    # Imported lazily, as above.
     from netwarp.execute.progress import RunProgress
 
     def printed(run: Run) -> Iterator[str]:
-        """The end of what a command printed."""
+        """The last lines of a command's output."""
         return excerpt(result.run_path(run.id), _EXCERPT_LINES)
 
     return RunProgress(plan, console or _terminal(), printed)
 
 
-def _silent(event: str, run: Run, outcome: Outcome | None) -> None:
+def _silent(event: RunEvent, run: Run, outcome: Outcome | None) -> None:
     """Progress of which nothing is shown."""
 
 
 def _on_cluster(address: str, console: "Console | None") -> Callable[..., Execution]:
-    # Lazily: what speaks to other machines takes a second to import.
+    # Imported lazily: it takes a second to load.
     from netwarp.execute.cluster import execute_on_cluster
 
     shown = console or _terminal()

@@ -1,5 +1,5 @@
-"""The terminal: text from scenarios, results and programs is shown as it is, and never obeyed; nothing of a table
-is cut off, however narrow it is."""
+"""The terminal: control characters in text from scenarios, results and programs are shown, never executed, and tables
+are never cut off, even if it is narrow."""
 
 import copy
 import sys
@@ -26,11 +26,11 @@ def in_notebook() -> bool:
 
 
 class Terminal(Console):
-    """A console that shows control characters instead of sending them, and reads no markup unless asked to.
+    """A console that shows control characters instead of sending them, and reads markup only on request.
 
     A name, a summary or a program's message may come from someone else's scenario or result: an escape sequence in it
-    could retitle or repaint the terminal, and `[/]` in it is no markup. BrokenPipeError is left to the caller, which
-    knows what the exit code means; rich would end the process with 1.
+    could retitle or repaint the terminal, and `[/]` in it is not markup. BrokenPipeError is left to the caller, which
+    sets the exit code; rich would end the process with 1.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -41,12 +41,11 @@ class Terminal(Console):
         self.push_render_hook(_Visible())
 
     def write(self, text: str) -> None:
-        """Print long text as it is, with control characters shown, without rich's layout: that takes half a kilobyte
-        for each line."""
+        """Print long text with visible control characters, without rich's layout, which takes half a kB per line."""
         self.file.write(text.translate(_VISIBLE) + "\n")
 
     def on_broken_pipe(self) -> NoReturn:
-        """Whoever read the output has gone."""
+        """Raise BrokenPipeError: the reader of the output has gone."""
         self.quiet = True
         raise BrokenPipeError
 
@@ -59,7 +58,7 @@ class _Visible(RenderHook):
 
 
 class _Shown:
-    """What is shown of something that rich can render."""
+    """A renderable object of rich with visible control characters."""
 
     def __init__(self, renderable: ConsoleRenderable) -> None:
         self._renderable = renderable
@@ -74,10 +73,10 @@ class _Shown:
 
 
 def fitted(table: Table, console: Console, options: ConsoleOptions) -> ConsoleRenderable:
-    """The table as it fits into the width: as it is, with columns as narrow as their longest words, or row by row.
+    """The table in a form that fits the width: unchanged, with columns as narrow as their longest words, or row by row.
 
-    By itself rich takes width from whatever column is the widest, and cuts words that are longer than what is left:
-    `65…` is another number.
+    By itself rich takes width from the widest column, and cuts words that are too long for it: `65…` would be read as
+    another number.
     """
     wide = options.update(max_width=_ANY_WIDTH)
     whole = Measurement.get(console, wide, table)
@@ -100,7 +99,7 @@ _ANY_WIDTH = 100_000
 
 
 def _span(column: Column, console: Console, wide: ConsoleOptions) -> Measurement:
-    """How narrow a column's content can be without cutting a word, and how wide it is."""
+    """The smallest width of a column without cutting a word, and its full width."""
     spans = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
     return Measurement(max(span.minimum for span in spans), max(span.maximum for span in spans))
 
@@ -112,7 +111,7 @@ def _of_width(column: Column, width: int) -> Column:
 
 
 def _row_by_row(table: Table) -> Group:
-    """Each row as lines of heading and value, one row below another."""
+    """The rows below each other, each as lines of heading and value."""
     headings = [_one_line(column.header) for column in table.columns]
     cells = [list(column.cells) for column in table.columns]
     parts: list[ConsoleRenderable | str] = [Text(str(table.title))] if table.title else []

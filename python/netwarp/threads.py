@@ -1,5 +1,4 @@
-"""Work on many things at once, on threads: reading and sorting records is polars' and numpy's, which do not hold the
-interpreter's lock."""
+"""Parallel work on threads: polars and numpy, which read and sort records, do not hold the interpreter's lock."""
 
 import contextlib
 import os
@@ -15,16 +14,16 @@ Result = TypeVar("Result")
 
 _SWITCH_S = 0.0002
 _MAX = 8
-"""Each thread holds a run's records in memory."""
+"""The most threads, since each holds a run's records in memory."""
 _lock = threading.Lock()
 _users = 0
 _usual_s = sys.getswitchinterval()
 
 
 def on_each(work: Callable[[Thing], Result], things: Iterable[Thing]) -> list[Result]:
-    """What `work` makes of each thing, in their order; as many at once as this process has CPUs, up to 8.
+    """The results of `work` on each thing, in their order; as many run at once as this process has CPUs, up to 8.
 
-    Each has the caller's context variables. Raises what the first of them raises.
+    Each has the caller's context variables. Raises the exception of the first that fails.
     """
     with _swift_switches(), ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), _MAX)) as pool:
         return [future.result() for future in [pool.submit(copy_context().run, work, thing) for thing in things]]
@@ -32,9 +31,9 @@ def on_each(work: Callable[[Thing], Result], things: Iterable[Thing]) -> list[Re
 
 @contextlib.contextmanager
 def _swift_switches() -> Iterator[None]:
-    """A short switch interval as long as anyone needs it.
+    """Use a short switch interval while any caller needs it.
 
-    A thread that comes back from a short call waits that long for the lock, which would be longer than the call.
+    A thread that returns from a short call waits that long for the lock, which would be longer than the call.
     """
     global _users, _usual_s  # noqa: PLW0603
     with _lock:

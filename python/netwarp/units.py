@@ -1,7 +1,7 @@
-"""Quantities as people write them, to exact integers and back.
+"""Converts quantities with units to exact integers and back.
 
 Rates are SI bits as in tc (`10mbit` is 10^7 bit/s); durations become nanoseconds; sizes bytes; percentages fractions.
-Every conversion is exact (fractions, no floats on the way); what cannot be exact is refused. All errors are ValueErrors
+Every conversion is exact (fractions, not floats); a value that cannot be exact is refused. All errors are ValueErrors
 whose text is a sentence for the author of the scenario.
 """
 
@@ -43,13 +43,13 @@ _PERCENT = re.compile(r"([+-]?)(\d{1,9}(?:\.\d{1,18})?)\s?%", re.ASCII)
 
 
 def _split(text: str, what: str, example: str) -> tuple[Fraction, str]:
-    """Number and unit of `text`; refuses signs, NaN, exponents and anything else that is not plain decimal."""
+    """The number and unit of `text`; refuses signs, NaN, exponents and everything else that is not plain decimal."""
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f'"{_short(text)}" is not a {what}; write a plain number and a unit, such as "{example}"')
+        raise ValueError(f'"{_short(text)}" is not a {what}; expected a plain number and a unit, such as "{example}"')
     sign, number, unit = match.groups()
     if sign == "-" and Fraction(number) != 0:
-        raise ValueError(f'"{_short(text)}" is negative; a {what} cannot be')
+        raise ValueError(f'"{_short(text)}" is negative; a {what} cannot be negative')
     return Fraction(number), unit
 
 
@@ -90,12 +90,12 @@ def _rate(text: str) -> int:
 
 
 def parse_rate(value: object) -> int:
-    """A rate such as `"10mbit"` in bit/s. Refuses tc's byte rates (`mbps`), fractions of a bit and bare numbers."""
+    """Parse a rate such as `"10mbit"` to bit/s. Refuses tc's byte rates (`mbps`), fractions of a bit, bare numbers."""
     return _rate(_require_text(value, "rate", "10mbit"))
 
 
 def parse_positive_rate(value: object) -> int:
-    """A rate of at least 8 bit/s (tc counts whole bytes), in bit/s."""
+    """Parse a rate of at least 8 bit/s (tc counts whole bytes), to bit/s."""
     rate = parse_rate(value)
     if rate == 0:
         raise ValueError('a rate of 0 would never send; write a rate such as "10mbit"')
@@ -118,7 +118,7 @@ def _duration(text: str) -> int:
 
 
 def parse_duration(value: object) -> int:
-    """A duration such as `"10ms"` in ns. Refuses negatives, fractions of a nanosecond and bare numbers."""
+    """Parse a duration such as `"10ms"` to ns. Refuses negatives, fractions of a nanosecond and bare numbers."""
     return _duration(_require_text(value, "duration", "10ms"))
 
 
@@ -135,7 +135,7 @@ def _size(text: str) -> int:
 
 
 def parse_size(value: object) -> int:
-    """A size such as `"10MB"` (or a plain integer of bytes) in bytes."""
+    """Parse a size such as `"10MB"` (or a plain integer of bytes) to bytes."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value <= MAX_SIZE_BYTES:
             raise ValueError(f"{value} bytes is not a size; it must be between 0 and a petabyte")
@@ -144,7 +144,7 @@ def parse_size(value: object) -> int:
 
 
 def parse_memory(value: object) -> int:
-    """The memory of a virtual machine such as `"128M"` (binary units, as virtual machines count) in bytes."""
+    """Parse the memory of a virtual machine such as `"128M"` (binary units) to bytes."""
     text = _require_text(value, "memory size", "128M")
     number, unit = _split(text, "memory size", "128M")
     if unit not in MEMORY_UNITS:
@@ -166,14 +166,14 @@ def _percent(text: str) -> float:
 
 
 def parse_percent(value: object) -> float:
-    """A percentage such as `"0.5%"` as the nearest float to its exact fraction (0.005), between 0 and 1."""
+    """Parse a percentage such as `"0.5%"` to the nearest float of its exact fraction (0.005), between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, str):
         raise ValueError('a percentage is written as text with a percent sign, such as "0.5%"')
     return _percent(value)
 
 
 def _format(value: int, units: Mapping[str, int]) -> str:
-    """`value` in the largest unit that divides it, so that parsing gives `value` back."""
+    """Format `value` in the largest unit that divides it, so that parsing gives `value` back."""
     if value < 0:
         raise ValueError(f"{value} is negative")
     smallest = min(units, key=lambda unit: units[unit])
@@ -183,21 +183,21 @@ def _format(value: int, units: Mapping[str, int]) -> str:
 
 
 def format_rate(rate_bps: int) -> str:
-    """bit/s as text that parses back to the same: `10mbit`."""
+    """Format bit/s as text that parses back to the same value: `10mbit`."""
     return _format(rate_bps, RATE_UNITS)
 
 
 def format_duration(duration_ns: int) -> str:
-    """Nanoseconds as text that parses back to the same: `10ms`."""
+    """Format nanoseconds as text that parses back to the same value: `10ms`."""
     return _format(duration_ns, DURATION_UNITS)
 
 
 def format_size(size_bytes: int) -> str:
-    """Bytes as text that parses back to the same: `10MB`."""
+    """Format bytes as text that parses back to the same value: `10MB`."""
     return _format(size_bytes, SIZE_UNITS)
 
 
 def format_percent(fraction: float) -> str:
-    """A fraction as a percentage that parses back to the same float: `0.5%`."""
+    """Format a fraction as a percentage that parses back to the same float: `0.5%`."""
     percent = Decimal(repr(fraction)).scaleb(2)
     return f"{percent.normalize():f}%"

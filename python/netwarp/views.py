@@ -1,8 +1,8 @@
-"""What particular studies write beyond the tables and figures that every result gets.
+"""Views: the outputs of studies beyond the tables and figures that every result gets.
 
 A study offers views (`netwarp.studies`); a scenario names those that it wants (`views = ["NAME"]`). A view returns the
-files that it wrote: tables into a folder of its name in the result, figures into `plots/`. What it found goes into
-`findings.csv` among its tables (`netwarp.store.findings`), and is told after the run.
+files that it wrote: tables in a folder of its name in the result, figures in `plots/`. Its findings are in
+`findings.csv` among its tables (`netwarp.store.findings`), and are printed after the run.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from netwarp.studies import registry
 
 
 class View(Protocol):
-    """What a study refers to as a view."""
+    """The function to which a study refers as a view."""
 
     def __call__(self, result: ResultDir, *, figures: bool = True) -> list[Path]:
-        """Write the tables of this view, and its figures if asked to, from the result's records; returns the files.
+        """Write the tables of this view, and with `figures` its figures, from the records; return the files.
 
-        Runs that are missing or failed are left out, and so are figures with nothing in them. Raises StoreError.
+        Missing and failed runs are left out, and so are empty figures. Raises StoreError.
         """
 
 
 def write_views(result: ResultDir, names: Sequence[str], *, figures: bool = True) -> list[Path]:
-    """Write the views of these names (as a scenario names them); returns the files in order.
+    """Write the views of these names (as a scenario names them); return the files in order.
 
     Raises StoreError, StudyError.
     """

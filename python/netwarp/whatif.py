@@ -1,7 +1,7 @@
-"""A run repeated from its start with one thing changed at one packet or instant, and the consequences.
+"""Repeats a run from its start with a change at one packet or instant, and finds the consequences.
 
-Until the change the new run is the old one, to the nanosecond, so that all that differs follows from the change: a
-counterfactual. There are no checkpoints; the run is executed again, which is exact.
+Until the change the new run is identical to the old one, to the nanosecond, so that all differences follow from the
+change: a counterfactual. There are no checkpoints; the run is executed again, which is exact.
 """
 
 import re
@@ -35,7 +35,7 @@ from netwarp.units import format_duration, parse_duration
 _PACKET = re.compile(r"(?:(?P<flow>[^@#]+)@)?(?P<place>[^@#]+:[^@#]+)(?:#(?P<number>\d+)|@(?P<time>[^@#]+))")
 _GRAMMAR = "PLACE#NUMBER, FLOW@PLACE#NUMBER or PLACE@TIME, such as bottleneck:r1#1234, bulk@bottleneck:r1#221"
 _MARGIN_NS = 100
-"""How long before and after the packet enters the wire it is changed: less than a full frame takes at 100 Gbit/s."""
+"""The wire is changed this long before and after the packet enters it: less than a full frame takes at 100 Gbit/s."""
 
 
 _LOSS: TypeAdapter[LossModel] = TypeAdapter(LossModel)
@@ -45,7 +45,7 @@ _ECT = (1, 2)
 
 @dataclass(frozen=True)
 class Intervention:
-    """What is done: in words, and as `[[changes]]` of the scenario."""
+    """A change of a run: in words, and as `[[changes]]` of the scenario."""
 
     words: str
     changes: Sequence[JsonObject]
@@ -60,7 +60,7 @@ class Intervention:
 
 @dataclass(frozen=True)
 class _Packet:
-    """A packet that leaves a queue for the wire: how it was named, where, when, and its ECN bits then."""
+    """A packet that leaves a queue for the wire: the given name, the place, the time, and its ECN bits."""
 
     name: str
     end: End
@@ -72,7 +72,7 @@ class _Packet:
 
 
 def drop(run: RunDir, packet: str) -> Intervention:
-    """Lose this packet on the wire behind the queue that it leaves. Raises SelectionError if there is none."""
+    """Lose this packet on the wire behind the queue that it leaves. Raises SelectionError if it does not exist."""
     found = _find(run, packet)
     outage: JsonObject = {_direction(run, found.end): f"{2 * _MARGIN_NS}ns"}
     change: JsonObject = {"at": f"{found.left_ns - _MARGIN_NS}ns", "link": found.end.link, "outage": outage}
@@ -82,7 +82,7 @@ def drop(run: RunDir, packet: str) -> Intervention:
 def mark(run: RunDir, packet: str) -> Intervention:
     """Mark this packet (CE) on the wire behind the queue that it leaves.
 
-    Raises SelectionError if there is none, or if it says that its sender does not use ECN, or is marked already.
+    Raises SelectionError if it does not exist, is marked already, or says that its sender does not use ECN.
     """
     found = _find(run, packet)
     if found.ecn not in _ECT:
@@ -94,9 +94,9 @@ def mark(run: RunDir, packet: str) -> Intervention:
 
 
 def delay(run: RunDir, text: str) -> Intervention:
-    """`PACKET=TIME`: delay this packet on the wire by so much more. Those behind it wait, since a wire keeps its order.
+    """Delay a packet on the wire by an additional time, `PACKET=TIME`. Later packets wait: a wire keeps their order.
 
-    Raises SelectionError for another form, or if there is no such packet.
+    Raises SelectionError for another form, or if the packet does not exist.
     """
     packet, _, longer = text.rpartition("=")
     if not packet:
@@ -114,7 +114,7 @@ def delay(run: RunDir, text: str) -> Intervention:
 
 
 def change_at(text: str) -> Intervention:
-    """`TIME LINK.FIELD=VALUE`, such as `1.5s bottleneck.rate=5mbit`. Raises SelectionError for another form."""
+    """Change a link: `TIME LINK.FIELD=VALUE`, such as `1.5s bottleneck.rate=5mbit`. Raises SelectionError."""
     match = re.fullmatch(r"(\S+)\s+([^.\s]+)\.(\w+)=(.+)", text.strip())
     if match is None:
         raise SelectionError(f'"{text}" is not TIME LINK.FIELD=VALUE, such as "1.5s bottleneck.rate=5mbit"')
@@ -134,7 +134,7 @@ def run_again(
     directory: Path,
     console: Console | None = None,
 ) -> Explanation:
-    """Execute the run with the interventions into a new result at `directory`, and explain what differs.
+    """Execute the run with the interventions into a new result at `directory`, and explain the differences.
 
     Raises SelectionError for an imported run, ScenarioError if a change does not fit the scenario, StoreError.
     """
@@ -145,9 +145,9 @@ def run_again(
 
 
 def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Scenario, Any]:
-    """The result's scenario at the run's point, with these changes after its own; and the name of its case, or None.
+    """The result's scenario at the run's point with these changes after its own, and the name of its case or None.
 
-    They are written at the end of its text, so that the new result says what it is. A setting of a path that is swept
+    The changes are written at the end of its text, so that the new result documents them. A setting of a swept path
     replaces the whole axis.
     """
     result = open_result(run.run.path.parent.parent)
@@ -169,14 +169,14 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
 
 
 def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[JsonObject]:
-    """A property of the wire for as long as the packet takes to enter it, and as it was from then on."""
+    """Changes that set a property of the wire while the packet enters it, and then restore it."""
     direction = _direction(run, packet.end)
     moments = ((packet.left_ns - _MARGIN_NS, value), (packet.left_ns + _MARGIN_NS, before))
     return [{"at": f"{at}ns", "link": packet.end.link, field: {direction: it}} for at, it in moments]
 
 
 def _wire(run: RunDir, packet: _Packet) -> LabWire:
-    """What the wire is like where and when the packet enters it, as the run's lab has it."""
+    """The state of the wire when the packet enters it, from the run's lab."""
     index = packet.end.interface_index
     lab = run.lab
     wire = next(end.wire for end in lab.ends if end.index == index)
@@ -187,10 +187,10 @@ def _wire(run: RunDir, packet: _Packet) -> LabWire:
 
 
 def _find(run: RunDir, packet: str) -> _Packet:
-    """The queue that a packet leaves, and when. Raises SelectionError."""
+    """Find the queue that a packet leaves, and the time. Raises SelectionError."""
     match = _PACKET.fullmatch(packet.strip())
     if match is None:
-        raise SelectionError(f'"{packet}" names no packet: write {_GRAMMAR}')
+        raise SelectionError(f'"{packet}" is not a packet; expected {_GRAMMAR}')
     ends = {end.name: end for end in run.description.ends}
     if (end := ends.get(match["place"])) is None:
         raise SelectionError(f'there is no queue "{match["place"]}" in this run (known: {", ".join(ends)})')
@@ -213,7 +213,7 @@ def _find(run: RunDir, packet: str) -> _Packet:
         pl.col("dequeue_ns").is_between(left_ns - _MARGIN_NS, left_ns + _MARGIN_NS),
     )
     if near.select(pl.len()).collect().item() > 1:
-        raise SelectionError(f"{packet} leaves the queue within {_MARGIN_NS} ns of another; both would be lost")
+        raise SelectionError(f"{packet} leaves the queue within {_MARGIN_NS} ns of another packet; both would be lost")
     return _Packet(packet, end, int(left_ns), int(chosen["ecn_out"].item() or 0))
 
 

@@ -11,12 +11,12 @@ _LONGEST = 100
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its beginning, the rest as it is."""
+    """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def shortened(text: str, max_length: int) -> str:
-    """The text, its middle left out where it has more than `max_length` characters."""
+    """The text, without its middle if it has more than `max_length` characters."""
     return text if len(text) <= max_length else f"{text[: max_length - 40]} … {text[-37:]}"
 
 
@@ -33,8 +33,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """` (did you mean "x"?)` for the known word nearest to `word`; nothing where none is near."""
-    import difflib  # few commands have anything to correct, and all import this module
+    """` (did you mean "x"?)` for the known word nearest to `word`; empty if none is near."""
+    import difflib  # lazy: few commands have a word to correct, and all import this module
 
     near = difflib.get_close_matches(word[:_LONGEST], list(islice(known, _MAX_KNOWN)), n=1, cutoff=0.6)
     return f' (did you mean "{near[0]}"?)' if near else ""
@@ -43,11 +43,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
 _SPELT = str.maketrans(
     {"✓": "ok", "✗": "x", "–": "-", "−": "-", "…": "...", "→": "->", "←": "<-", "·": "-", "×": "x", "µ": "u", "≥": ">="}
 )
-"""How signs of netwarp's own are spelt where an encoding lacks them."""
+"""Replacements for netwarp's signs in encodings that lack them."""
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:
-    """What stands in the place of characters that an encoding lacks; bytes of a path that are no text as `\\xff`."""
+    """The replacement of characters that an encoding lacks; bytes of a path that are not text become `\\xff`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     found = []
@@ -67,7 +67,7 @@ codecs.register_error("netwarp", _spell)
 
 
 def tolerate(*streams: TextIO) -> None:
-    """Let streams write any text, whatever their encoding is."""
+    """Let streams write any text, with any encoding."""
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="netwarp")

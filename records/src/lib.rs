@@ -1,4 +1,4 @@
-//! What the programs of netwarp share: Arrow tables and their writer, requests over netlink, and TCP sockets as the
+//! Code that netwarp's programs share: Arrow tables and their writer, requests over netlink, and TCP sockets as the
 //! kernel reports them, which the agent samples in a lab and the monitor (`netwarp watch`) on any machine.
 
 pub mod netlink;

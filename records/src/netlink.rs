@@ -7,11 +7,11 @@ use netlink_sys::{Socket, SocketAddr};
 /// The message is a request.
 pub const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
-/// It asks for a list.
+/// Requests a list.
 pub const NLM_F_DUMP: u16 = 0x300;
-/// What it names is made if it is not there.
+/// Creates the object if it does not exist.
 pub const NLM_F_CREATE: u16 = 0x400;
-/// It is refused if what it names is there.
+/// Fails if the object exists.
 pub const NLM_F_EXCL: u16 = 0x200;
 const NLM_F_CAPPED: u16 = 0x100;
 const NLM_F_ACK_TLVS: u16 = 0x200;
@@ -25,13 +25,13 @@ const HEADER: usize = 16;
 /// No datagram is longer: a dump fills at most 32 kB (netlink_dump()), an acknowledgement quotes the request.
 const DATAGRAM: usize = 1 << 17;
 
-/// A netlink message under construction.
+/// A netlink message that is being built.
 pub struct Request {
     bytes: Vec<u8>,
 }
 
 impl Request {
-    /// `kind` is the message type (RTM_…), `flags` are added to NLM_F_REQUEST.
+    /// Begins a message; `kind` is its type (RTM_…), `flags` are added to NLM_F_REQUEST.
     pub fn new(kind: u16, flags: u16) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -133,7 +133,7 @@ impl Netlink {
         self.answers(each)
     }
 
-    /// Requests a list, and appends the answers to `bytes` as they came, for `messages` to read.
+    /// Requests a list, and appends the raw answers to `bytes`, for `messages` to read.
     pub fn dump_into(&mut self, request: Request, bytes: &mut Vec<u8>) -> Result<()> {
         self.send(request, NLM_F_DUMP)?;
         while !receive(&self.socket, bytes)? {}
@@ -164,7 +164,8 @@ impl Netlink {
     }
 }
 
-/// Appends one datagram of answers to `bytes`; whether it was the last. An error of the kernel's ends them as well.
+/// Appends one datagram of answers to `bytes`; returns whether it was the last. An error of the kernel ends them as
+/// well.
 fn receive(socket: &Socket, bytes: &mut Vec<u8>) -> Result<bool> {
     let begin = bytes.len();
     bytes.reserve(DATAGRAM);
@@ -190,7 +191,7 @@ fn receive(socket: &Socket, bytes: &mut Vec<u8>) -> Result<bool> {
     bail!("netlink: a malformed message")
 }
 
-/// The first message's header and payload, and what follows it; `None` if there is no whole one.
+/// The first message's header and payload, and the rest; `None` if there is no complete one.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let len = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
     let (header, payload) = bytes.get(..len)?.split_at_checked(HEADER)?;
@@ -209,7 +210,7 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The error of a dump that failed half way is in its end (netlink_dump_done()).
+/// Checks the end of a dump, which holds the error of one that failed half way (netlink_dump_done()).
 fn done(payload: &[u8]) -> Result<()> {
     match payload.get(..4) {
         Some(code) if code != [0; 4] => error(payload, 0),

@@ -1,5 +1,5 @@
-//! Arrow IPC streams, written batch by batch, readable up to the last batch if the writer dies. What the columns of a
-//! run's tables are is in `tables.rs`.
+//! Arrow IPC streams, written batch by batch, readable up to the last batch if the writer dies. The columns of a run's
+//! tables are in `tables.rs`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,10 +14,10 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, Schema};
 
-/// Rows in a batch: fixed, so that the same rows give the same bytes.
+/// Rows in a batch: a fixed number, so that the same rows give the same bytes.
 pub const BATCH_ROWS: usize = 65_536;
 
-/// A stream under construction.
+/// A stream that is being written.
 pub struct Table {
     schema: Arc<Schema>,
     writer: StreamWriter<BufWriter<Box<dyn Write + Send>>>,
@@ -26,15 +26,15 @@ pub struct Table {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// In the table's heading.
+    /// Its name in the table.
     pub name: &'static str,
     /// The type of its values.
     pub kind: DataType,
     /// Whether values may be absent.
     pub nullable: bool,
-    /// In what it counts; empty if in nothing.
+    /// The unit of its values; empty if they have none.
     pub unit: &'static str,
-    /// In words; empty where nothing is to be written into the table.
+    /// Its description; empty if none is written into the table.
     pub meaning: &'static str,
 }
 
@@ -52,7 +52,7 @@ impl Column {
 }
 
 impl Table {
-    /// Creates `path`; the schema is written at once, so that an empty table is still a table.
+    /// Creates `path`; the schema is written at once, so that an empty table is still readable.
     pub fn create(path: &Path, columns: &[Column]) -> Result<Self> {
         let file =
             File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
@@ -78,13 +78,13 @@ impl Table {
         Ok(())
     }
 
-    /// Hands every whole batch to the file system.
+    /// Writes every complete batch to the file system.
     pub fn flush(&mut self) -> Result<()> {
         self.writer.get_mut().flush()?;
         Ok(())
     }
 
-    /// Ends the stream and hands every byte to the file system: nothing may be written afterwards.
+    /// Ends the stream and writes all bytes to the file system: nothing may be written afterwards.
     pub fn finish(&mut self) -> Result<()> {
         self.writer.finish()?;
         self.writer.get_mut().flush()?;
@@ -94,16 +94,16 @@ impl Table {
 
 /// Rows of one kind of table, until they are taken as arrays; `tables!` makes the types.
 pub trait Rows: Default {
-    /// Of the table; with `.arrows` of its file.
+    /// Name of the table; with `.arrows` that of its file.
     const NAME: &'static str;
-    /// In the table's order.
+    /// Columns in the table's order.
     const COLUMNS: &'static [Column];
-    /// What one row is made of.
+    /// The values of one row.
     type Row<'r>;
 
     /// Adds a row.
     fn push(&mut self, row: Self::Row<'_>);
-    /// The columns in their order; no row is left.
+    /// Takes the columns in their order; no row is left.
     fn take(&mut self) -> Vec<ArrayRef>;
 }
 
@@ -136,7 +136,7 @@ impl<R: Rows> Batch<R> {
         }
     }
 
-    /// Writes what is left, and ends the table.
+    /// Writes the remaining rows, and ends the table.
     pub fn finish(&mut self) -> Result<()> {
         self.flush()?;
         self.table.finish()
@@ -152,12 +152,12 @@ impl<R: Rows> Batch<R> {
 pub trait Builder {
     /// The type of the column.
     const KIND: DataType;
-    /// What a row has in it.
+    /// A row's value for this column.
     type Value<'r>;
 
     /// Adds a value.
     fn push(&mut self, value: Option<Self::Value<'_>>);
-    /// The values so far; none is left.
+    /// Takes the values so far; none is left.
     fn take(&mut self) -> ArrayRef;
 }
 
@@ -197,8 +197,8 @@ impl Builder for StringBuilder {
     }
 }
 
-/// For each table a module with its columns, the `Row` that a writer gives, and the `Rows` that collect them. A line is
-/// `name: type of a row's value = what collects it, whether values may be absent, unit, meaning;`.
+/// For each table, defines a module with its columns, the `Row` that a writer gives, and the `Rows` that collect them.
+/// A line is `name: type of a row's value = builder, whether values may be absent, unit, meaning;`.
 macro_rules! tables {
     ($($(#[$about:meta])* $table:ident $(<$life:lifetime>)? {
         $($column:ident: $value:ty = $builder:ident, $nullable:literal, $unit:literal, $meaning:literal;)*
@@ -247,7 +247,7 @@ macro_rules! tables {
     )*};
 }
 
-/// Defines the columns alone, of a table whose writer collects them by itself.
+/// Defines only the columns of a table whose writer collects them itself.
 macro_rules! columns {
     ($($(#[$about:meta])* $table:ident {
         $($column:ident: $value:ty = $builder:ident, $nullable:literal, $unit:literal, $meaning:literal;)*
@@ -257,7 +257,7 @@ macro_rules! columns {
             use arrow_array::builder::*;
             use $crate::table::{Builder, Column};
 
-            /// In the table's order.
+            /// Columns in the table's order.
             pub const COLUMNS: &[Column] = &[$(Column {
                 name: stringify!($column),
                 kind: <$builder as Builder>::KIND,

@@ -3,7 +3,7 @@
 
 use crate::table::{columns, tables};
 
-/// What became of a packet in a queue (`packets.arrows`).
+/// The fate of a packet in a queue (`packets.arrows`).
 pub mod fate {
     /// Sent
     pub const SENT: u8 = 0;

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
-    """Start the command in the background; what still runs at the end of the test is killed, by its process group."""
+    """Start the command in the background; processes still running at the test's end are killed, by their process
+    group."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(*arguments: str | Path) -> "subprocess.Popen[str]":
@@ -34,7 +35,7 @@ def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    """A browser in which pages are opened as people open them."""
+    """A browser that opens pages as users do."""
     from playwright.sync_api import sync_playwright  # few tests need it
 
     chromium = shutil.which("chromium")

@@ -1,4 +1,4 @@
-"""Captures that tests make, and what tshark and netwarp find in a capture, packet by packet."""
+"""Captures that tests make, and the findings of tshark and netwarp in a capture, packet by packet."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ FINDINGS = [
     "keep_alive_ack",
     "reused_ports",
 ]
-"""What both say of a packet: Wireshark's fields after `tcp.analysis.`."""
+"""Findings that both have for a packet: Wireshark's fields after `tcp.analysis.`."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found of one TCP segment."""
+    """The findings about one TCP segment."""
 
     stream: int
     ack_rtt_ns: int | None
@@ -49,7 +49,7 @@ class Seen:
 
 
 def by_tshark(path: Path) -> dict[int, Seen]:
-    """What tshark finds, by frame number."""
+    """tshark's findings, by frame number."""
     fields = ["frame.number", "tcp.stream", "tcp.analysis.ack_rtt", "tcp.analysis.bytes_in_flight"]
     fields += [f"tcp.analysis.{name}" for name in FINDINGS]
     command = ["tshark", "-n", "-r", str(path), "-Y", "tcp", "-T", "fields", "-E", "separator=,", "-E", "occurrence=f"]
@@ -69,7 +69,7 @@ def by_tshark(path: Path) -> dict[int, Seen]:
 
 
 def by_netwarp(path: Path) -> dict[int, Seen]:
-    """The same from `netwarp pcap --packets`, where tshark calls every kind of retransmission one."""
+    """The findings of `netwarp pcap --packets`, with every kind of retransmission counted as one, as by tshark."""
     command = [str(find_observer()), "pcap", "--packets", "--csv", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = {}
@@ -89,7 +89,7 @@ def by_netwarp(path: Path) -> dict[int, Seen]:
 
 
 def agree(path: Path) -> dict[int, Seen]:
-    """Demand that tshark and netwarp find the same of every segment; gives what it is."""
+    """Require that tshark and netwarp have the same findings for every segment; return them."""
     theirs, ours = by_tshark(path), by_netwarp(path)
     assert theirs, f"tshark sees no TCP in {path}"
     different = [(number, theirs.get(number), ours.get(number)) for number in sorted(theirs | ours)]
@@ -129,7 +129,7 @@ def section(order: str) -> bytes:
 
 
 def interface(order: str, link_type: int, resolution: int | None = None, offset_s: int = 0, snap: int = 0) -> bytes:
-    """A pcapng interface description: `resolution` as if_tsresol has it (absent: microseconds)."""
+    """A pcapng interface description: `resolution` in the form of if_tsresol (absent: microseconds)."""
     options = b""
     if resolution is not None:
         options += struct.pack(f"{order}HHB3x", 9, 1, resolution)
@@ -170,7 +170,7 @@ def mss(shift: int | None = None) -> bytes:
 
 
 class Talk:
-    """A conversation at random: losses, repetitions, SACK, probes, resets, new connections, in any order."""
+    """A random conversation: losses, repetitions, SACK, probes, resets, new connections, in any order."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -188,16 +188,16 @@ class Talk:
             self.act()
 
     def begin(self) -> None:
-        """Other numbers, some of which wrap soon."""
+        """Choose other numbers, some of which wrap soon."""
         some = [0, 2**32 - 9001, 2**31 - 9000, self.random.randrange(2**32 - 10_000)]
         self.isn = [self.random.choice(some) + self.random.randrange(1000, 5000) for _ in range(2)]
         self.next, self.acked = self.isn[:], self.isn[:]
         self.first: list[int | None] = [None, None]
 
     def emit(self, way: int, seq: int, ack: int, flags: int, *, payload: int = 0, options: bytes = b"") -> None:
-        """One segment, now, except where tshark 4.0 is known to err (docs/pcap.md).
+        """Send one segment now, except where tshark 4.0 is known to err (docs/pcap.md).
 
-        It takes the number 0 for none, and thinks that what lies before the first number it saw lies far beyond it.
+        It takes the number 0 for none, and takes numbers before the first one it saw for numbers far beyond it.
         """
         first = self.first[way] = seq if self.first[way] is None else self.first[way]
         if first is not None and seq < first:
@@ -220,7 +220,7 @@ class Talk:
         self.emit(0, self.next[0], self.next[1], ACK)
 
     def act(self) -> None:
-        """Whatever may come next."""
+        """Do something that may come next."""
         rnd = self.random
         self.time += rnd.choice([0, 1000, MS // 10, MS, 5 * MS, 30 * MS, rnd.randrange(400 * MS)])
         way = int(rnd.random() > 0.6)

@@ -1,4 +1,4 @@
-"""The real command as a child process, its results, and what is left of it afterwards."""
+"""The real command as a child process, its results, and its remaining processes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from e2e_scenarios import BULK, dumbbell
 
 NETWARP = Path(sys.executable).parent / "netwarp"
 PATIENCE_S = 300.0
-"""A hang must end the tests; nothing that works comes near it."""
+"""A hang must end the tests; no working command comes near this."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said, and its exit code (negative: the signal that killed it)."""
+    """A command's output, and its exit code (negative: the signal that killed it)."""
 
     code: int
     out: str
@@ -54,14 +54,14 @@ def netwarp(
 
 
 def succeed(*arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Answer:
-    """Run `netwarp` and demand that all is well."""
+    """Run `netwarp` and require success."""
     answer = netwarp(*arguments, cwd=cwd, env=env)
     assert answer.code == 0, answer.err + answer.out
     return answer
 
 
 def start(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    """`netwarp` in the background, in a process group of its own."""
+    """Start `netwarp` in the background, in a new process group."""
     return subprocess.Popen(
         [str(NETWARP), *map(str, arguments)],
         env=environment(env),
@@ -74,7 +74,7 @@ def start(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subpr
 
 
 def environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without what would colour the output, and with `added`."""
+    """This process's environment without variables that colour the output, and with `added`."""
     plain = {name: value for name, value in os.environ.items() if name not in {"FORCE_COLOR", "CLICOLOR_FORCE"}}
     return plain | {"NO_COLOR": "1", "COLUMNS": "200"} | dict(added or {})
 
@@ -98,13 +98,13 @@ def digests(result: Path) -> dict[str, Any]:
 
 
 def times(result: Path) -> dict[str, int]:
-    """When each file of each finished run was last written, in ns."""
+    """The time at which each file of each finished run was last written, in ns."""
     files = [path for run in finished(result) for path in (result / "runs" / run).rglob("*") if path.is_file()]
     return {str(path.relative_to(result)): path.stat().st_mtime_ns for path in files}
 
 
 def finished(result: Path) -> list[str]:
-    """The ids of the runs that are finished."""
+    """The ids of the finished runs."""
     return sorted(path.name for path in result.glob("runs/*") if not path.name.endswith(".part"))
 
 
@@ -123,7 +123,7 @@ def processes_in(directory: Path) -> list[int]:
 
 
 def wait_until_gone(directory: Path, seconds: float) -> list[int]:
-    """Wait until no process has to do with `directory`; the ids of those that still have after `seconds`."""
+    """Wait until no process names `directory` or works in it; return the ids of those that still do after `seconds`."""
     deadline = time.monotonic() + seconds
     while (left := processes_in(directory)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -131,7 +131,7 @@ def wait_until_gone(directory: Path, seconds: float) -> list[int]:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until the condition holds; fail if it does not come to that."""
+    """Wait until the condition holds; fail if it never does."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"
@@ -139,7 +139,7 @@ def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
 
 
 def wait_for(directory: Path, pattern: str, seconds: float = 60.0) -> Path:
-    """Wait until a file matches `pattern` under `directory`, with something in it."""
+    """Wait until a non-empty file matches `pattern` under `directory`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for path in directory.glob(pattern):

@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def compiled(source: Path, program: Path, *options: str) -> Path:
-    """The program that a C file gives, without a warning."""
+    """Compile a C file without warnings; return the program."""
     subprocess.run(["gcc", "-O2", "-Wall", "-Werror", *options, "-o", program, source], check=True)
     return program

@@ -1,4 +1,4 @@
-"""`netwarp exec` of what others wrote: run twice, and demand the same bytes."""
+"""`netwarp exec` of programs of others: run twice, with the same bytes."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ NAMES = ("client", "bottleneck", "server")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the hosts are reached, in a network of /24, and their interfaces at the links between them."""
+    """Addresses of the hosts in a network of /24, and their interfaces at the links between them."""
 
     addresses: Mapping[str, str]
     interfaces: Mapping[str, Mapping[str, str]]
 
     @property
     def names(self) -> list[str]:
-        """Of all interfaces, each once."""
+        """All interfaces, each once."""
         return sorted({name for own in self.interfaces.values() for name in own.values()})
 
 
@@ -39,9 +39,9 @@ STUDY = Layout(
     {"client": "192.168.122.104", "bottleneck": "192.168.122.103", "server": "192.168.122.105"},
     {"client": {"near": "enp0s3"}, "bottleneck": {"near": "enp0s3", "far": "enp0s8"}, "server": {"far": "enp0s8"}},
 )
-"""That of the inventory which ships with the scenario `three-node`."""
+"""The layout of the inventory that is shipped with the scenario `three-node`."""
 CLOCKS = {"client": "3000000000 60", "bottleneck": "-7000000000 -80", "server": "500000000 40"}
-"""How each host's clock differs from this machine's: nanoseconds ahead, and parts in a million that it gains."""
+"""Each host's clock relative to this machine's: nanoseconds ahead, and parts in a million that it gains."""
 _NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
 _SETUP = """\
 set -e
@@ -70,9 +70,9 @@ LogLevel VERBOSE
 SetEnv NETWARP_TEST_CLOCK="{clock}"
 """
 _PROCESSES = "ps -e -o args="
-"""Alone, since another program in its pipe is listed under one name before it has started and another afterwards."""
+"""Run alone, since a program in a pipe is listed under one name before it has started and another afterwards."""
 _USERS = ("lab", "guest")
-"""Accounts of every host beside root's: the first may become root by sudo, the second may not."""
+"""Accounts of every host besides root: the first may become root by sudo, the second may not."""
 _CLIENT = """\
 Host {name} {address}
   HostName {address}
@@ -85,7 +85,7 @@ Host {name} {address}
 
 @dataclass
 class Hosts:
-    """The hosts, the namespace that netwarp runs in, and the files that lead there."""
+    """The hosts, the namespace in which netwarp runs, and the files for reaching them."""
 
     place: Path
     control: subprocess.Popen[bytes]
@@ -95,16 +95,17 @@ class Hosts:
 
     @property
     def prefix(self) -> list[str]:
-        """What runs a command where all hosts can be reached."""
+        """Prefix that runs a command where all hosts can be reached."""
         return ["nsenter", f"--net=/proc/{self.control.pid}/ns/net", "--"]
 
     @property
     def inventory(self) -> Path:
-        """Of the hosts as they are."""
+        """The inventory of these hosts."""
         return self.place / "inventory.toml"
 
     def write_inventory(self, path: Path, replaced: Mapping[str, str] | None = None, more: str = "") -> Path:
-        """An inventory; `replaced` are tables of nodes that are other than usual (empty: none), `more` is in each."""
+        """Write an inventory; `replaced` are tables of nodes that differ from the usual ones (empty: none), `more`
+        is in each."""
         tables = [f'ssh_config = "{self.place}/ssh_config"\n']
         for name in NAMES:
             interfaces = "\n".join(f'{link} = "{own}"' for link, own in self.layout.interfaces[name].items())
@@ -114,7 +115,7 @@ class Hosts:
         return path
 
     def inside(self, name: str, *words: str) -> str:
-        """What a command prints on a host."""
+        """Run a command on a host; return its output."""
         done = subprocess.run(
             ["nsenter", "--target", str(self.pids[name]), "--all", "--", *words],
             capture_output=True,
@@ -124,7 +125,7 @@ class Hosts:
         return done.stdout
 
     def run(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> Answer:
-        """netwarp's command line, from where the hosts can be reached."""
+        """Run netwarp where the hosts can be reached."""
         done = subprocess.run(
             [*self.prefix, str(NETWARP), *map(str, arguments)],
             env=environment(env),
@@ -149,7 +150,8 @@ class Hosts:
         )
 
     def listing(self) -> dict[str, dict[str, str]]:
-        """What a run might change of each host: interfaces, queues, addresses, routes, sysctls, processes, files."""
+        """Everything that a run might change on each host: interfaces, queues, addresses, routes, sysctls,
+        processes, files."""
         return {name: self._listing(name) for name in NAMES}
 
     def _listing(self, name: str) -> dict[str, str]:
@@ -164,7 +166,7 @@ class Hosts:
             "processes": f"exec {_PROCESSES}",
             "files": "ls -A /tmp /run",
         }
-        # What the kernel counts or draws by itself.
+        # These are counted or drawn by the kernel.
         moving = ("nf_conntrack_count", "tcp_fastopen_key", "stable_secret", "cookie", _PROCESSES)
         out = {what: self.inside(name, "sh", "-c", command) for what, command in commands.items()}
         return {
@@ -173,7 +175,7 @@ class Hosts:
         }
 
     def settled(self, before: Mapping[str, Mapping[str, str]], seconds: float = 30.0) -> dict[str, dict[str, str]]:
-        """The listing, once it is what it was `before`, or after so long."""
+        """The listing, once it equals `before`, or after a limit of time."""
         deadline = time.monotonic() + seconds
         while (now := self.listing()) != before and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -207,7 +209,7 @@ def _words(pid: int) -> list[bytes]:
 
 @contextlib.contextmanager
 def hosts(place: Path, clocks: Mapping[str, str] | None = None, layout: Layout = USUAL) -> Iterator[Hosts]:
-    """Three hosts, until the block ends. They take root."""
+    """Make three hosts, until the block ends. Needs root."""
     for name in ("id", *(f"{name}.key" for name in NAMES)):
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name))
     _accounts(place)
@@ -270,10 +272,10 @@ def _connect(made: Hosts) -> None:
     own, middle, other = (made.layout.interfaces[name] for name in NAMES)
     _cable(client, own["near"], bottleneck, middle["near"])
     _cable(bottleneck, middle["far"], server, other["far"])
-    # One of them is a host that somebody has set up already; the others' cables lie unused.
+    # One of the hosts has been set up already; the others' cables lie unused.
     _inside(bottleneck, "ip", "link", "set", middle["near"], "up")
     for pid, interface in ((bottleneck, middle["far"]), (server, other["far"])):
-        # An interface that has never been up has the queue noop, and none afterwards can have it.
+        # An interface that has never been up has the queue noop, which cannot be restored.
         _inside(pid, "ip", "link", "set", interface, "up")
         _inside(pid, "ip", "link", "set", interface, "down")
     _inside(client, "ip", "link", "set", own["near"], "up")
@@ -301,7 +303,7 @@ def _start_sshds(made: Hosts) -> None:
 
 
 def _is_ready(made: Hosts, name: str) -> bool:
-    """Whether sshd listens, and duplicate address detection is over, which would change the listing by itself."""
+    """Whether sshd listens, and duplicate address detection, which would change the listing, is over."""
     listens = ":0016 " in made.inside(name, "cat", "/proc/net/tcp")
     return listens and "tentative" not in made.inside(name, "ip", "address")
 
@@ -341,5 +343,5 @@ _PROGRAMS = ("/usr/sbin/sshd", "ssh", "nsenter", "unshare", "ethtool", "sudo")
 
 
 def missing_programs(names: Sequence[str] = _PROGRAMS) -> list[str]:
-    """What the hosts take and this machine lacks."""
+    """Programs that the hosts need and this machine lacks."""
     return [name for name in names if shutil.which(name) is None]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def network(links: Sequence[tuple[str, str]], ends: tuple[str, str], duration: str) -> str:
-    """A scenario of these links; whoever is at two of them forwards."""
+    """A scenario of these links; nodes at two links or more forward."""
     degree = Counter(node for pair in links for node in pair)
     text = f'name = "large"\nduration = "{duration}"\n[nodes]\n'
     text += "".join(f"{node} = {{ forward = {str(degree[node] > 1).lower()} }}\n" for node in degree)
@@ -29,5 +29,5 @@ def tree(branches: int = 12, duration: str = "2s") -> str:
 
 
 def chain(nodes: int, reach: int = 60, duration: str = "2s") -> str:
-    """Routers in a row; the ping goes as far as a packet lives."""
+    """Routers in a row; the ping goes as far as its hop limit allows."""
     return network([(f"n{i}", f"n{i + 1}") for i in range(nodes - 1)], ("n0", f"n{reach}"), duration)

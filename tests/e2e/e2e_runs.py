@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each worker of pytest-xdist a CPU of its own: a run is pinned to the first that it may use."""
+    """Give each worker of pytest-xdist its own CPU: a run is pinned to the first that it may use."""
     if name := config.getoption("--kernel"):
         _let_be_stock(name)
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _let_be_stock(name: str) -> None:
-    """Make a cache that has this kernel alone, as netwarp's own, for this process and those that it starts."""
+    """Make a cache with only this kernel, as netwarp's own, for this process and its children."""
     cache = Path(tempfile.mkdtemp(prefix="netwarp-tests-"))
     atexit.register(shutil.rmtree, cache, ignore_errors=True)
     chosen = find_kernel(name)
@@ -63,7 +63,7 @@ class Runs:
         return self._made[key]
 
     def __call__(self, scenario: str, *arguments: str, status: str = "ok") -> RunDir:
-        """The one run of a scenario that has one; it must have come to this status."""
+        """The only run of a scenario; it must have this status."""
         run = only_run(self.result(scenario, *arguments))
         found = run.status()
         assert found["status"] == status, found
@@ -71,7 +71,7 @@ class Runs:
 
 
 def only_run(result: Path) -> RunDir:
-    """The run of a result that has one."""
+    """The only run of a result."""
     opened = open_result(result)
     (planned,) = opened.planned
     return opened.run(planned.id)

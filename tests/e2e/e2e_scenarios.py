@@ -1,4 +1,4 @@
-"""Scenario texts for runs on the real engine: h1 – r1 – h2 with the bottleneck at r1. The benchmarks take it, too."""
+"""Scenario texts for runs on the real engine: h1 – r1 – h2 with the bottleneck at r1. The benchmarks use them, too."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def dumbbell(
     tail: str = "",
     name: str = "e2e",
 ) -> str:
-    """The scenario h1 – r1 – h2 with these values; `flows` and `tail` are added as they stand."""
+    """The scenario h1 – r1 – h2 with these values; `flows` and `tail` are appended unchanged."""
     return f"""
 name = "{name}"
 duration = "{duration}"
@@ -59,5 +59,5 @@ queue = "{queue}"
 
 
 def packet_ns(rate_bps: int, frame_bytes: int = FRAME_BYTES) -> float:
-    """How long a frame takes at a rate."""
+    """The transmission time of a frame at a rate."""
     return frame_bytes * 8e9 / rate_bps

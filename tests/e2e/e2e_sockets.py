@@ -1,4 +1,4 @@
-"""Live sockets to watch, and what ss says of them."""
+"""Live sockets to watch, and ss's output about them."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ MEMORY = {
 }
 LIMITED = {"busy": "busy_time_us", "rwnd_limited": "rwnd_limited_us", "sndbuf_limited": "sndbuf_limited_us"}
 SINCE = ("last_data_sent_ms", "last_data_recv_ms", "last_ack_recv_ms")
-"""What grows while nothing happens."""
+"""Columns that grow while nothing happens."""
 
 
 UNPRINTED: dict[str, tuple[object, ...]] = {"reordering": (3,), "snd_ssthresh_pkts": (0x7FFFFFFF,)}
-"""What ss leaves out because it is so from the beginning."""
+"""Initial values that ss does not print."""
 
 
 def read_ss(text: str) -> dict[str, dict[str, object]]:
-    """What `ss -tinmeOH` prints of each socket, in our columns, by `source:port destination:port`."""
+    """`ss -tinmeOH`'s output for each socket, in our columns, by `source:port destination:port`."""
     found = {}
     for line in text.splitlines():
         words = line.split()
@@ -120,7 +120,7 @@ def _bbr(parts: dict[str, str]) -> dict[str, object]:
 
 
 def differences(ss: dict[str, object], ours: dict[str, object], skip: tuple[str, ...] = ()) -> dict[str, object]:
-    """Where a row of ours is not what ss printed. What ss does not print is 0 or absent."""
+    """Differences between our row and ss's output. Values that ss does not print must be 0 or absent."""
     wrong: dict[str, object] = {}
     for column, theirs in ss.items():
         value = ours[column]
@@ -138,7 +138,7 @@ def differences(ss: dict[str, object], ours: dict[str, object], skip: tuple[str,
 
 @dataclass(frozen=True)
 class Pair:
-    """Two ends of a connection over loopback."""
+    """The two ends of a connection over loopback."""
 
     client: socket.socket
     server: socket.socket
@@ -149,7 +149,7 @@ class Pair:
         return int(self.server.getsockname()[1])
 
     def carry(self, count: int, chunk: int = 20_000) -> None:
-        """Send so many chunks from the client to the server, each of which takes it before the next."""
+        """Send chunks from the client to the server, which takes each before the next."""
         for _ in range(count):
             self.client.sendall(bytes(chunk))
             left = chunk
@@ -181,6 +181,6 @@ def _control(one: socket.socket, cc: str) -> None:
 
 
 def ss(*arguments: str) -> dict[str, dict[str, object]]:
-    """What ss says now."""
+    """ss's present output."""
     done = subprocess.run(["ss", "-tinmeOH", *arguments], capture_output=True, text=True, check=True)
     return read_ss(done.stdout)

@@ -1,7 +1,7 @@
 """Functions of the three-node study's summary.py and pcap_summary.py as they were printed (its tables 22, 28, 29, 30).
 
-They are the reference for what netwarp's view calls by their names: nothing is shared with it, and tshark reads the
-captures. Only the doubled braces of the filters are single here; with two, tshark refuses the filter.
+They are the reference for the columns of netwarp's view with their names: no code is shared with it, and tshark reads
+the captures. Only the doubled braces of the filters are single here; with two, tshark refuses the filter.
 """
 
 from __future__ import annotations

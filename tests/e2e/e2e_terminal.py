@@ -21,10 +21,10 @@ PATIENCE_S = 120.0
 
 
 class Person:
-    """Starts a command at a terminal, reads what it prints and types; `with` it, so that it ends."""
+    """Starts a command at a terminal, reads its output and types; a context manager that ends it."""
 
     def __init__(self, *words: str | Path, cwd: Path, size: tuple[int, int] = (24, 80), env: Mapping[str, str] = {}):
-        """`size` is of the terminal, in rows and columns."""
+        """`size` is the terminal's, in rows and columns."""
         self.seen = ""
         self.code: int | None = None
         self.pid, self.terminal = pty.fork()
@@ -34,7 +34,7 @@ class Person:
         self.resize(*size)
 
     def __enter__(self) -> Person:
-        """At the terminal."""
+        """Start the command at the terminal."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -44,7 +44,7 @@ class Person:
         os.close(self.terminal)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Give the terminal another size."""
+        """Resize the terminal."""
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def type(self, keys: str) -> None:
@@ -52,7 +52,7 @@ class Person:
         os.write(self.terminal, keys.encode())
 
     def read_until(self, pattern: str) -> re.Match[str]:
-        """The first match in what has not been read yet, once it has been printed."""
+        """Wait for a match in the unread output, and return it."""
         deadline = time.monotonic() + PATIENCE_S
         while (found := re.search(pattern, self.seen)) is None:
             assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen!r}"
@@ -66,7 +66,7 @@ class Person:
         return termios.tcgetattr(self.terminal)[:4]
 
     def wait(self) -> int:
-        """Read on to the end; the exit code."""
+        """Read to the end; return the exit code."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -74,7 +74,7 @@ class Person:
                     assert time.monotonic() < deadline, f"it does not end: {self.seen!r}"
                 if not (got := os.read(self.terminal, 1 << 16)):
                     break
-            except OSError:  # nobody has the other end
+            except OSError:  # the other end is closed
                 break
             self.seen += got.decode(errors="replace")
         self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

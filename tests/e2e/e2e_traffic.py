@@ -1,4 +1,4 @@
-"""What tests of traffic ask of a run: its packets by flow and place, and whether every datagram is accounted for."""
+"""Queries of tests of traffic on a run: its packets by flow and place, and whether every datagram is accounted for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pair(
     tail: str = "",
     router: bool = False,
 ) -> str:
-    """The scenario h1 – h2 without jitter of starts; `flows`, lines of the `link` and a `tail` as they stand.
+    """The scenario h1 – h2 without jitter of starts; `flows`, lines of the `link` and a `tail` are inserted unchanged.
 
     With a `router` h1 – r1 – h2: TCP does not fill a queue on its own node (TCP small queues), but does one at r1.
     """
@@ -59,7 +59,7 @@ def flow(name: str, tool: str, *lines: str, ends: tuple[str, str] = ("h1", "h2")
 
 
 def python_command(code: str) -> str:
-    """A command in TOML that runs these lines of Python: an argument is one line."""
+    """A command in TOML that runs these lines of Python, which are one argument."""
     return json.dumps(["python3", "-c", f"exec({code!r})"])
 
 
@@ -69,7 +69,7 @@ def values(run: RunDir, name: str, scope: str = "flow") -> dict[str, float]:
 
 
 def account(run: RunDir, name: str) -> dict[str, int]:
-    """A flow's own account: its row of flows.arrows."""
+    """A flow's totals: its row of flows.arrows."""
     return run.scan("flows").filter(name=name).collect().row(0, named=True)
 
 
@@ -88,9 +88,9 @@ def datagrams_of(run: RunDir, name: str) -> pl.DataFrame:
 
 
 def unaccounted(run: RunDir, interfaces: list[int]) -> int:
-    """Sent less received, dropped, queued, lost and still on the wire; for runs that carry nothing but datagrams.
+    """Sent less received, dropped, queued, lost and still on the wire; for runs with datagrams only.
 
-    With `interfaces` being all that the datagrams pass, the result must be 0 exactly.
+    If `interfaces` are all that the datagrams pass, the result must be 0 exactly.
     """
     accounts = run.scan("flows").collect()
     wires = run.scan("wires").filter(pl.col("interface_index").is_in(interfaces)).collect()

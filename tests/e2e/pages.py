@@ -12,11 +12,11 @@ from pathlib import Path
 
 PAGES, WRITTEN = 64, 40
 FILE_OR_SHARED, PRESENT, FRAME = 1 << 61, 1 << 63, (1 << 55) - 1
-"""Of an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst)."""
+"""Bits of an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst)."""
 
 
 def entries(memory: mmap.mmap) -> list[int]:
-    """What its pages are, in order."""
+    """The entries of its pages, in order."""
     first = addressof(c_char.from_buffer(memory)) // mmap.PAGESIZE
     with Path("/proc/self/pagemap").open("rb", buffering=0) as file:
         file.seek(8 * first)
@@ -24,18 +24,18 @@ def entries(memory: mmap.mmap) -> list[int]:
 
 
 def own(memory: mmap.mmap) -> int:
-    """Those that are this program's alone, after one byte has been written."""
+    """Count the pages that only this program has after it has written one byte."""
     memory[WRITTEN * mmap.PAGESIZE] = 1
     return sum(bool(entry & PRESENT and not entry & FILE_OR_SHARED) for entry in entries(memory))
 
 
 def new() -> mmap.mmap:
-    """Memory that nobody has touched."""
+    """New memory."""
     return mmap.mmap(-1, PAGES * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def random() -> mmap.mmap:
-    """… whose owner will jump about in it."""
+    """… with access declared as random."""
     memory = new()
     memory.madvise(mmap.MADV_RANDOM)
     return memory
@@ -52,7 +52,7 @@ def read_file(flags: int) -> mmap.mmap:
 
 
 def copied_after_fork() -> int:
-    """How many pages of its parent's a child replaces when it writes into one."""
+    """Count the pages of its parent that a child replaces when it writes into one."""
     memory = new()
     memory[:] = bytes([1]) * len(memory)
     reader, writer = os.pipe()
@@ -67,7 +67,7 @@ def copied_after_fork() -> int:
 
 
 def in_group() -> int:
-    """Of new memory of a program whose memory is counted."""
+    """Count for new memory in a control group of memory."""
     Path("/sys/fs/cgroup/cgroup.subtree_control").write_text("+memory")
     group = Path("/sys/fs/cgroup/counted")
     group.mkdir()
@@ -78,7 +78,7 @@ def in_group() -> int:
 
 
 def with_much_taken() -> int:
-    """Of new memory when more than half of the machine's is in use."""
+    """Count for new memory when more than half of the machine's memory is in use."""
     bytes_of_machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     taken = b"\1" * (bytes_of_machine * 6 // 10)
     found = own(new())

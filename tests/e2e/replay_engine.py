@@ -1,4 +1,4 @@
-"""An engine as someone else would write one: it replays the runs of a stored result instead of making them.
+"""An engine as another package would provide it: it replays the runs of a stored result instead of making them.
 
 It is offered by an installed package (`offer`); `REPLAY_FROM` names the result.
 """
@@ -17,13 +17,14 @@ from netwarp.engines import Capabilities, EngineError, EngineOptions, EngineSpec
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.store.run_status import RunStatus
 
 WRITTEN_BY_OTHERS = {"run.json", "status.json", "digests.json", "metrics.parquet"}
 
 
 @dataclass(frozen=True)
 class ReplayEngine:
-    """The runs of the result at `source`, found again by their labs."""
+    """The runs of the result at `source`, identified by their labs."""
 
     source: Path
     spec = EngineSpec("replay", EngineOptions())
@@ -53,12 +54,12 @@ class ReplayEngine:
             if json.loads((stored / "run.json").read_text())["lab"] == json.loads(json.dumps(job.lab.as_json())):
                 skip = shutil.ignore_patterns(*WRITTEN_BY_OTHERS)
                 shutil.copytree(stored, directory, ignore=skip, dirs_exist_ok=True)
-                return Outcome("ok", facts={"real_s": 0.0, "cpu_s": 0.0, "events": 0})
-        return Outcome("failed", f"{self.source} has no run of this lab")
+                return Outcome(RunStatus.OK, facts={"real_s": 0.0, "cpu_s": 0.0, "events": 0})
+        return Outcome(RunStatus.FAILED, f"{self.source} has no run of this lab")
 
 
 def find(options: EngineOptions) -> ReplayEngine:
-    """As the registry asks for it."""
+    """Find the engine; called by the registry."""
     if "REPLAY_FROM" not in os.environ:
         raise EngineError("REPLAY_FROM does not name a result to replay")
     return ReplayEngine(Path(os.environ["REPLAY_FROM"]))

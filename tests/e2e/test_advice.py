@@ -43,7 +43,7 @@ LINE = {"rate": "5mbit", "rtt": "20ms", "traffic": "bulk 2, call 1", "duration":
 
 @dataclass(frozen=True)
 class Asked:
-    """An advice, where its results are, and what was reported meanwhile."""
+    """An advice, the place of its results, and what was reported meanwhile."""
 
     advice: Advice
     place: Path
@@ -51,7 +51,7 @@ class Asked:
 
 
 def ask(place: Path, goal: str = "calls", limits: Sequence[str] = (), **line: Any) -> Asked:
-    """Six seeds, as few as can tell anything, of two candidates and what is there now."""
+    """Six seeds, the minimum for any verdict, of two candidates and the present configuration."""
     place.mkdir(parents=True, exist_ok=True)
     candidates = place.parent / "candidates.toml"
     candidates.write_text(CANDIDATES)
@@ -68,7 +68,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
 
 
 def test_the_choice_is_better_than_what_is_there_now(asked: Asked) -> None:
-    """A call beside a download through 1000 packets: seconds of delay; with a queue of its own next to none."""
+    """A call beside a download through 1000 packets has seconds of delay; with its own queue almost none."""
     advice = asked.advice
     assert advice.choice.name == "fq_codel"
     assert advice.against_now is not None and advice.against_now.standing is Standing.BETTER
@@ -97,7 +97,7 @@ def test_what_it_rests_on_are_ordinary_results(asked: Asked) -> None:
 
 
 def test_the_commands_are_those_that_the_lab_ran(asked: Asked) -> None:
-    """What is printed for the choice is the queue that the runs had, to the letter."""
+    """The commands printed for the choice have exactly the queue of the runs."""
     (apply,) = asked.advice.commands.apply
     queue = re.sub(r"\s+#.*", "", apply.removeprefix("tc qdisc replace dev wan0 root "))
     shown = netwarp("show", asked.place / "final" / "as-described" / "scenario.toml", "--case", "fq_codel")
@@ -138,7 +138,7 @@ def test_the_headline_is_in_the_users_terms(asked: Asked) -> None:
 
 
 def test_every_seed_that_lacks_a_run_is_replaced(asked: Asked) -> None:
-    """Of a few hundred short runs some may be suspect; the verdict still has six seeds, as few as a claim takes."""
+    """Of a few hundred short runs some may be suspect; the verdict still has six seeds, the minimum for a claim."""
     assert asked.advice.against_now is not None
     assert asked.advice.against_now.p < 0.05
     counted = [one for one in asked.place.glob("final*/*/runs/*/status.json") if '"ok"' in one.read_text()]
@@ -152,7 +152,7 @@ def test_where_it_flips_was_looked_for(asked: Asked) -> None:
 
 
 def test_a_limit_that_no_candidate_keeps_names_the_nearest(tmp_path: Path, asked: Asked) -> None:
-    """The results of the fixture serve: limits decide after the runs, not in them."""
+    """The fixture's results serve: limits decide after the runs, not in them."""
     with pytest.raises(NoCandidateError, match=r"the nearest is fq_codel: rtt_p95 [\d.]+ ms where rtt_p95 < 20.1ms"):
         ask(asked.place, limits=["rtt_p95 < 20.1ms"])
 
@@ -185,7 +185,7 @@ def test_bad_questions_get_answers(arguments: list[str], words: str, tmp_path: P
 
 
 def test_an_environment_from_a_capture(tmp_path: Path) -> None:
-    """Of a link of 10 Mbit/s and 20 ms that one flow fills, as seen by who receives."""
+    """From a link of 10 Mbit/s and 20 ms that one flow fills, captured at the receiver."""
     capture = '[[record.captures]]\nat = "bottleneck:h2"\n'
     (tmp_path / "s.toml").write_text(dumbbell(duration="6s") + capture)
     succeed("run", tmp_path / "s.toml", "-o", tmp_path / "out", "--no-plots")
@@ -241,7 +241,7 @@ SHOWN = (
     "fq 800c: root refcnt 2 limit 9000p flow_limit 100p buckets 1024 orphan_mask 1023 quantum 3028b",
     "tbf 800d: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms",
 )
-"""What tc shows of queues, options included that differ from the default."""
+"""tc's output about queues, with options that differ from the default."""
 
 
 def test_what_is_printed_is_what_tc_takes(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_what_is_printed_is_what_tc_takes(tmp_path: Path) -> None:
 
 
 def test_the_smallest_buffer(tmp_path: Path) -> None:
-    """CUBIC halves to 0.7 and needs 0.43 BDP; BBR next to nothing (docs/labs/buffer-sizing.md)."""
+    """CUBIC halves to 0.7 and needs 0.43 BDP; BBR almost nothing (docs/labs/buffer-sizing.md)."""
     question = ["--rate", "10mbit", "--rtt", "20ms", "--traffic", "bulk 1", "--duration", "8s"]
     done = netwarp("advise", *question, "--change", "buffer", "--json", "-o", tmp_path / "out")
     assert done.code == 0, done.err

@@ -1,4 +1,4 @@
-"""Agent and observer by themselves: what it does follows from what it is asked, not from being pid 1."""
+"""Agent and observer alone: their actions follow from their arguments, not from being pid 1."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from e2e_command import finished, netwarp, start, wait_for, wait_until_gone
 from e2e_scenarios import dumbbell
+from netwarp.store.run_status import RunStatus
 from netwarp.store.status import read_status, write_status
 
 
@@ -26,7 +27,7 @@ def test_two_engines_are_compared_on_what_both_can_run(tmp_path: Path) -> None:
         runs = finished(tmp_path / "r" / f"small-{engine}")
         assert len(runs) == 2
         described += [json.loads((tmp_path / "r" / f"small-{engine}/runs/{run}/run.json").read_text()) for run in runs]
-    # Alike but for the engine: what is sampled, how often, and the delay that a kernel without netem does not have.
+    # Equal except for the engine: the sampled tables, the interval, and the delay that a kernel without netem lacks.
     assert {run["lab"]["record"]["sample_ns"] for run in described} == {10_000_000}
     assert {run["lab"]["record"]["exact"] for run in described} == {False}
     assert len({run["lab"]["links"][1]["ends"][0]["wire"]["delay_ns"] for run in described}) == 1
@@ -60,14 +61,14 @@ def test_a_disturbed_run_is_repeated_and_replaced(tmp_path: Path) -> None:
     scenario.write_text(dumbbell(duration="1s", name="small"))
     words = ("agree", scenario, "--seeds", "2", "-o", tmp_path / "r")
     assert netwarp(*words).code in (0, 3)
-    # In virtual time nothing disturbs a run, so that one is only said to have been.
+    # In virtual time nothing disturbs a run, so a disturbance is only pretended.
     disturbed, other = ((tmp_path / "r" / "small-uml" / "runs" / run) for run in finished(tmp_path / "r" / "small-uml"))
-    write_status(disturbed, "suspect", "it was disturbed")
+    write_status(disturbed, RunStatus.SUSPECT, "it was disturbed")
     kept = (other / "status.json").read_bytes()
     answer = netwarp(*words)
     assert answer.code in (0, 3), answer.err
     assert "uml: " not in answer.out.split("## small")[1].split("| metric |")[0]
-    assert read_status(disturbed)["status"] == "ok"
+    assert read_status(disturbed)["status"] == RunStatus.OK
     assert (other / "status.json").read_bytes() == kept
 
 
@@ -91,7 +92,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     scenario.write_text(dumbbell(duration="1s", name="small"))
     answer = netwarp("agree", scenario, "--engines", "uml")
     assert answer.code == 2
-    assert "not two engines" in answer.err
+    assert "does not name two engines" in answer.err
     lost = netwarp(
         "agree", scenario, "--set", 'links.bottleneck.queue="red limit 400000 min 30000 max 90000 avpkt 1500"'
     )

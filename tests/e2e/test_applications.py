@@ -1,4 +1,4 @@
-"""Real applications as flows of a scenario: what they find, what they leave, and what is measured of them."""
+"""Real applications as flows of a scenario: their environment, their files, and their metrics."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_nginx_and_curl_have_a_machine_and_metrics(tmp_path: Path) -> None:
 
 
 def test_a_script_whose_interpreter_lies_in_the_home_directory(tmp_path: Path) -> None:
-    """No word of the command says so. The home is empty otherwise, and writable."""
+    """Nothing in the command names it. The home is empty otherwise, and writable."""
     if os.geteuid() != 0:
         pytest.skip("a lab's home is /root, of which only root may read anything on the host")
     with tempfile.TemporaryDirectory(prefix="netwarp-", dir="/root") as name:
@@ -111,7 +111,7 @@ def datagrams(place: Path, size: int, tail: str = "") -> str:
 
 
 def test_what_a_programs_datagrams_lose_is_counted(runs: Runs, tmp_path: Path) -> None:
-    """In the queue and on the wire: to the datagram what their receiver counts."""
+    """In the queue and on the wire: exactly as many datagrams as their receiver misses."""
     run = runs(datagrams(tmp_path, 1000), "--read", str(tmp_path))
     came = int((run.path / "own-server.out").read_text())
     assert 500 < came < 700
@@ -139,7 +139,7 @@ def test_irtt_between_nodes(runs: Runs) -> None:
 
 SSHD = (
     "ssh-keygen -q -t ed25519 -N '' -f host; ssh-keygen -q -t ed25519 -N '' -f id; mkdir -p /run/sshd; "
-    # The host's are not for a scenario to read.
+    # The scenario may not read the host's.
     "rm -f /etc/hosts.allow /etc/hosts.deny /etc/shadow; echo 'root:*:20000::::::' > /etc/shadow; "
     "exec /usr/sbin/sshd -f /dev/null -D -e -o HostKey=$PWD/host -o UsePAM=no -o StrictModes=no "
     "-o AuthorizedKeysFile=$PWD/id.pub -o PidFile=/run/sshd.pid"

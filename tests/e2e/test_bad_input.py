@@ -1,4 +1,4 @@
-"""What cannot be run is refused in one sentence that names the place and the fix, and leaves nothing behind."""
+"""Bad input is refused in one sentence that names the place and the fix, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from e2e_scenarios import BULK, dumbbell
 
 GOOD = dumbbell()
 
-# The scenario's text, and words that its refusal must have: the place, and what would be right.
+# The scenario's text, and words that its refusal must have: the place, and the right form.
 INVALID: dict[str, tuple[str, list[str]]] = {
     "broken TOML": (GOOD.replace('name = "e2e"', 'name = "e2e'), ["scenario.toml:2:", "not TOML"]),
     "unknown field": (GOOD.replace("delay =", "dealy ="), ["links.bottleneck.dealy", 'mean "delay"']),

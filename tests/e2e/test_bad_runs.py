@@ -1,4 +1,4 @@
-"""What goes wrong while a run is made: the kernel refuses, room runs out, somebody kills. Clear words, nothing left."""
+"""Failures during a run: the kernel refuses, room runs out, processes are killed. Clear messages, nothing left."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from e2e_command import (
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.kernels import cache_directory
+from netwarp.store.run_status import RunStatus
 
 SHORT = dumbbell(duration="1s")
 LONG = dumbbell(duration="20000s")
@@ -41,11 +42,11 @@ def _write(tmp_path: Path, text: str) -> Path:
 
 
 def _failed(answer: Answer, result: Path, words: list[str]) -> None:
-    """Exit code 3, the reason said once and kept beside the run, no traceback."""
+    """Exit code 3, the reason printed once and kept beside the run, no traceback."""
     assert answer.code == 3, answer.err
     assert "Traceback" not in answer.err
     status = only_run(result).status()
-    assert status["status"] == "failed"
+    assert status["status"] == RunStatus.FAILED
     for word in words:
         assert word in answer.words, answer.err
         assert word in " ".join(str(status["reason"]).split())
@@ -88,7 +89,7 @@ def test_a_run_that_takes_too_long(tmp_path: Path, result: Path) -> None:
 
 
 def test_a_kernel_that_panics(tmp_path: Path, result: Path) -> None:
-    """64 MB cannot hold what is under way over 10 Gbit/s and 400 ms."""
+    """64 MB cannot hold the packets in flight at 10 Gbit/s and 400 ms."""
     text = dumbbell(rate="10gbit", access="10gbit", delay="200ms", queue="pfifo limit 1000000", exact=False)
     answer = _run(tmp_path, text, result, "--set", "run.memory=64M")
     _failed(answer, result, ["Kernel panic", "memory"])
@@ -122,7 +123,7 @@ def test_an_output_that_is_something_else(tmp_path: Path) -> None:
 
 
 def _with_small_disks(commands: str) -> Answer:
-    """Run commands in a mount namespace of their own, where mounting changes nothing for others."""
+    """Run commands in a separate mount namespace, where mounting changes nothing for others."""
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-ec", commands],
         env=environment(),
@@ -171,7 +172,7 @@ def test_room_on_the_disk_and_the_same_command_suffice(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_stands_still_ends(tmp_path: Path, result: Path) -> None:
-    """Its kernel's process is stopped: it takes no processor, and none is kept from it."""
+    """Its kernel's process is stopped: it uses no processor, although one is available."""
     scenario = _write(tmp_path, LONG)
     process = start("run", scenario, "--no-plots", "-o", result, "--set", "run.time_limit=3s")
     wait_until(lambda: _kernels_in(result))
@@ -184,13 +185,13 @@ def test_a_machine_that_stands_still_ends(tmp_path: Path, result: Path) -> None:
 
 
 def _kernels_in(result: Path) -> list[int]:
-    """Processes of machines of this result that are not guards."""
+    """Processes of machines of this result, except guards."""
     found = [(pid, Path(f"/proc/{pid}/cmdline")) for pid in processes_in(result)]
     return [pid for pid, line in found if line.exists() and b"time-travel" in line.read_bytes()]
 
 
 def _covered(places: list[str], kept: list[Path]) -> str:
-    """Shell commands that put a disk of 16 MB over each place; what is kept stays visible even below one."""
+    """Shell commands that mount a disk of 16 MB over each place; kept paths stay visible even below one."""
     lines = ["mount -t tmpfs tmpfs /mnt"]
     below = [path for path in kept if any(path.is_relative_to(place) for place in places)]
     for number, path in enumerate(below):
@@ -204,7 +205,7 @@ def _covered(places: list[str], kept: list[Path]) -> str:
 
 @AS_ROOT
 def test_no_room_for_the_memory_file() -> None:
-    """16 MB in every place where the memory of the machine could lie."""
+    """16 MB in every place that could hold the memory of the machine."""
     command = shlex.join([str(NETWARP), "run", "bufferbloat", "--no-plots", "-o", "/tmp/result"])
     kept = [Path(__file__).parents[2], cache_directory()]
     answer = _with_small_disks(
@@ -224,7 +225,7 @@ def test_a_small_tmpdir_is_passed_over(tmp_path: Path, result: Path) -> None:
 
 
 def _begun(result: Path) -> Path:
-    """Wait until the run of a result is under way; its temporary directory."""
+    """Wait until the run of a result has begun; return its temporary directory."""
     return wait_for(result, "runs/*/packets.arrows").parent
 
 

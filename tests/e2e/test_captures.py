@@ -1,4 +1,4 @@
-"""Captures: pcap files in the run's clock that hold every packet, as another program reads them."""
+"""Captures: pcap files in the run's clock with every packet, as another program reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the catalogue of metrics names is measured, and what is measured is named, on labs with something of all."""
+"""Labs that together have everything measure exactly the metrics of the catalogue."""
 
 from __future__ import annotations
 

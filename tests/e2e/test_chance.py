@@ -1,4 +1,4 @@
-"""Chance from the seed, a stream for each purpose: what is drawn in one place shifts nothing in another."""
+"""Random numbers from the seed, a stream for each purpose: additional draws in one place shift nothing in another."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ print(os.urandom(16).hex())
 
 
 def test_programs_do_not_share_a_stream(runs: Runs, tmp_path: Path) -> None:
-    """Two flows that run one program, and a parent and its child, each draw numbers of their own."""
+    """Two flows that run one program, and a parent and its child, each draw different numbers."""
     (tmp_path / "unique.py").write_text(UNIQUE)
     client = f'client = ["python3", "{tmp_path}/unique.py"]'
     run = runs(LAB + flow("first", "command", client) + flow("second", "command", client), "--read", str(tmp_path))

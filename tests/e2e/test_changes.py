@@ -1,4 +1,4 @@
-"""Changes over time on the real kernel: in place, at the right moment, and nothing else disturbed."""
+"""Changes over time on the real kernel: in place, at the right moment, without other effects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def overload(rate: str = "15mbit") -> str:
 
 
 def gaps(run: RunDir) -> tuple[np.ndarray, np.ndarray]:
-    """When each packet left h1's queue, and how long after it the next did."""
+    """The time at which each packet left h1's queue, and the gap until the next did."""
     left = packets_of(run, "cbr").filter(fate=0).sort("dequeue_ns")["dequeue_ns"].to_numpy()
     return left[:-1], np.diff(left)
 
@@ -60,7 +60,7 @@ def test_rate_and_delay_changes_keep_what_is_queued_and_in_flight(runs: Runs) ->
     run = runs(pair(overload(), queue="pfifo limit 30", delay="60ms", tail=tail))
     packets = packets_of(run, "cbr")
     assert packets["length_pkts"].max() == 30, "the queue's limit is never rewritten"
-    # Only arrivals at a full queue are dropped; nobody who was let in is.
+    # Only arrivals at a full queue are dropped, and no packet that was queued.
     assert packets.filter(fate=1, drop_ns=pl.col("enqueue_ns")).height == packets.filter(fate=1).height > 100
     numbers = received(run)
     assert numbers == sorted(numbers), "order is kept, also when the delay falls"
@@ -68,7 +68,7 @@ def test_rate_and_delay_changes_keep_what_is_queued_and_in_flight(runs: Runs) ->
 
 
 def test_delays_change_at_their_moment_and_never_overtake(runs: Runs) -> None:
-    """Each arrival follows: not before the one in front has been serialised, and not before its own delay is over."""
+    """Each arrival follows: not before the one in front has been serialised, and not before its delay is over."""
     tail = change("500ms", 'delay = "80ms"') + change("1s", 'delay = "10ms"')
     run = runs(pair(flow("cbr", "cbr", 'rate = "3mbit"'), delay="20ms", tail=tail))
     arrived = datagrams_of(run, "cbr").sort("sequence")

@@ -1,4 +1,5 @@
-"""Flows that change while they run, on the real engine: their rates add up to what is sent, and who is active asks."""
+"""Flows that change while they run, on the real engine: sources send the integral of their rates, active clients
+ask."""
 
 from __future__ import annotations
 
@@ -19,13 +20,13 @@ def change(name: str, at: str, *fields: str) -> str:
 
 
 def sent_in(run: RunDir, name: str, spans: list[tuple[float, float]]) -> list[int]:
-    """How many datagrams were sent within each span of seconds."""
+    """Number of datagrams sent within each span of seconds."""
     sent = datagrams_of(run, name)["sent_ns"]
     return [int(((sent >= a * SECOND) & (sent < b * SECOND)).sum()) for a, b in spans]
 
 
 def test_a_constant_source_sends_what_its_rates_add_up_to(runs: Runs) -> None:
-    """Datagram n leaves when the bits that the rates allow have come to n packets: to the nanosecond."""
+    """Datagram n leaves when the integral of the rates reaches n packets: to the nanosecond."""
     tail = (
         change("u", "2s", 'rate = "3mbit"')
         + change("u", "4s", "active = 0")
@@ -56,7 +57,7 @@ def test_poisson_counts_are_those_of_the_changing_rate(runs: Runs) -> None:
     bits = 125 * 8
 
     def mean_until(at: float) -> float:
-        """Packets that are to be expected by then: the ramp's steps hold what they reach until the next."""
+        """Expected number of packets by then: the ramp's steps hold their value until the next."""
         ramp = sum(0.1 * (1e6 + 7e6 * n / 200) for n in range(200) if 10 + 0.1 * (n + 1) <= at)
         return (min(at, 10) * 1e6 + (ramp if at > 10 else 0) + max(min(at, 35) - 30, 0) * 8e6) / bits
 
@@ -78,7 +79,7 @@ def test_so_many_ask_as_are_active_with_the_pauses_of_the_moment(runs: Runs) -> 
         for a, b in ((0, 10), (10, 20), (20, 30))
     ]
     assert [sorted(part["flow_id"].unique()) for part in found] == [[*range(8)], [*range(3)], [*range(6)]]
-    # A round takes the exchange (10 ms of path and what little is sent) and its pause.
+    # A round takes the exchange (10 ms of path and little data) and its pause.
     exchange = float(np.median((asked["end_ns"] - asked["start_ns"]).drop_nulls())) / SECOND
     expected = [10 * n / (think + exchange) for n, think in ((8, 0.1), (3, 0.1), (6, 0.02))]
     for part, mean in zip(found, expected, strict=True):

@@ -1,4 +1,4 @@
-"""Runs on the workers of a real Dask scheduler: processes of their own, on the loopback."""
+"""Runs on the workers of a real Dask scheduler: separate processes, on the loopback."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @dataclass
 class Cluster:
-    """A scheduler and its workers, in a directory of their own."""
+    """A scheduler and its workers, in a directory."""
 
     place: Path
     processes: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
@@ -71,7 +71,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two workers that are fit."""
+    """Two usable workers."""
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         made.scheduler()
@@ -84,7 +84,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Cluster]:
-    """A scheduler without workers, for a test that does them harm."""
+    """A scheduler without workers, for a test that harms them."""
     place = tmp_path / "cluster"
     place.mkdir()
     made = Cluster(place)
@@ -125,7 +125,7 @@ def test_a_worker_without_this_kernel_is_named_and_not_used(own: Cluster, tmp_pa
 
 
 def test_a_worker_whose_kernel_was_changed_is_named(own: Cluster, tmp_path: Path) -> None:
-    """Its kernel.json has the digest that is asked for; its binary has not."""
+    """Its kernel.json has the required digest; its binary has not."""
     kernel = find_kernel()
     copied = tmp_path / "netwarp" / "kernels" / kernel.key
     shutil.copytree(kernel.directory, copied)
@@ -153,11 +153,11 @@ def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> N
     done = netwarp("run", write_scenario(tmp_path / "s.toml"), "-o", tmp_path / "r", "--dask", own.address)
     assert done.code == 4
     assert "worker odd" in done.err
-    assert "its agent is another; copy this one there: `rsync -a" in done.err
+    assert "its agent differs from this one; copy this one there: `rsync -a" in done.err
 
 
 def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
-    # A byte more makes another program of it; only this worker finds it.
+    # An additional byte makes it a different program; only this worker finds it.
     other = tmp_path / "bin" / "iperf3"
     other.parent.mkdir()
     other.write_bytes(Path("/usr/bin/iperf3").read_bytes() + b"\n")
@@ -231,7 +231,7 @@ def test_ten_thousand_planned_runs_keep_memory_flat(cluster: Cluster, tmp_path: 
     assert late - early < 32 * 30_000, f"{early} → {late} bytes"
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(60) == 130
-    # The workers are free again for whoever comes next.
+    # The workers are free for the next client.
     succeed("run", scenario, "-o", tmp_path / "next", "--no-plots", "--dask", cluster.address)
 
 
@@ -245,7 +245,7 @@ def test_no_scheduler(tmp_path: Path) -> None:
 
 
 def _machines(pid: int) -> list[psutil.Process]:
-    """The virtual machines' kernels that descend from a process."""
+    """The kernels of virtual machines that descend from a process."""
     try:
         return [child for child in psutil.Process(pid).children(recursive=True) if child.name().startswith("linux")]
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""`netwarp compare` on real runs: what is known to be better, or the same, and what cannot be compared."""
+"""`netwarp compare` on real runs: known improvements, equal results, and results that cannot be compared."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_a_longer_queue_is_a_regression(place: Path) -> None:
 
 
 def test_a_reverted_fix_is_a_regression_where_the_seed_decides_nothing(tmp_path: Path) -> None:
-    """Without start phases a FIFO's runs are the same for all seeds: two a side suffice, and one a side does not."""
+    """Without start phases a FIFO's runs are the same for all seeds: two a side are enough, and one a side is not."""
     scenario = tmp_path / "fix.toml"
     scenario.write_text(dumbbell(duration="3s", tail='[run]\nstart_jitter = "0ms"\n'))
     for name, limit, seeds in (("fixed", 40, "2"), ("reverted", 100, "2"), ("one", 100, "1")):

@@ -1,4 +1,4 @@
-"""A scenario is somebody's code: what it runs is root in the guest, and must not come out of it."""
+"""A scenario may be someone else's code: its programs are root in the guest, and must not escape from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from netwarp.kernels import find_kernel
 NOBODY = 65534
 SECRET = "a private key\n"
 
-# What the programs of a hostile scenario try, one line each: what it is, and the command.
+# Attempts of the programs of a hostile scenario, one line each: the name, and the command.
 ATTEMPTS = """
 read a file of the home directory|cat {home}/.ssh/id_rsa
 list the home directory|ls {home}
@@ -61,10 +61,10 @@ IN_MEMORY = {
     "leave the run directory",
     "write into shared memory",
 }
-"""What works within the machine, in a layer that is discarded; that the host has none of it is looked at there."""
+"""Attempts that work within the machine, in a layer that is discarded; the host is checked for their effects."""
 
 
-# What they try in namespaces of the host itself, where no machine is between them and it.
+# Attempts in namespaces of the host itself, without a machine in between.
 ATTEMPTS_IN_REAL_TIME = """
 read a file of the home directory|cat {home}/.ssh/id_rsa
 list the home directory|ls {home}
@@ -119,7 +119,7 @@ class Host:
 
     @property
     def home(self) -> Path:
-        """Where nothing may be read or written."""
+        """A directory where nothing may be read or written."""
         return self.place / "home"
 
     def run(self, *arguments: str | Path) -> Answer:
@@ -129,13 +129,13 @@ class Host:
 
 @pytest.fixture(params=["own", "nobody"])
 def host(request: pytest.FixtureRequest) -> Iterator[Host]:
-    """The user of these tests (root, where they run as root), and an ordinary one."""
+    """The user of these tests (root, if they run as root), and an ordinary one."""
     with tempfile.TemporaryDirectory(prefix="netwarp-host-") as name:
         place = Path(name)
         (place / "home/.ssh").mkdir(parents=True)
         (place / "home/.ssh/id_rsa").write_text(SECRET)
         (place / "study").mkdir()
-        (place / "beside").write_text("somebody's\n")
+        (place / "beside").write_text("not the run's\n")
         env = {"HOME": str(place / "home"), "A_SECRET": SECRET}
         prefix: list[str] = []
         if request.param == "nobody":
@@ -153,7 +153,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
 
 
 def hostile(host: Host, port: int, attempts: str = ATTEMPTS, delay: str = "5ms") -> Path:
-    """A scenario that makes every attempt and prints what came of each."""
+    """A scenario that makes every attempt and prints the outcomes."""
     lines = ["#!/bin/sh"]
     for attempt in attempts.strip().splitlines():
         what, command = attempt.format(home=host.home, beside=host.place / "beside", port=port).split("|", 1)
@@ -185,12 +185,12 @@ def test_what_a_scenario_runs_comes_out_of_nothing(host: Host) -> None:
     ]
     kinds = {stat.S_IFMT(path.lstat().st_mode) for path in (host.place / "study/result").rglob("*")}
     assert kinds == {stat.S_IFREG, stat.S_IFDIR}
-    # Runs of other tests have memory files there, too; nothing else of this one's may be left.
+    # Memory files of other tests' runs are there, too; this one's must be gone.
     new = set(Path("/dev/shm").iterdir()) - shared
     assert [path for path in new if not path.name.startswith("netwarp-memory")] == []
 
 
-# A module, and so a kernel, that asks the host for more than a machine is given.
+# A module, and so a kernel, that requests more of the host than a machine is given.
 GREEDY = r"""
 #include <linux/module.h>
 
@@ -289,7 +289,7 @@ def test_in_every_engine_a_scenario_names_what_it_needs(tmp_path: Path, engine: 
 
 
 def says(host: Host, folder: Path, words: str, run: str = "") -> Path:
-    """A scenario in `folder` whose command has these words."""
+    """A scenario in `folder` with a command of these words."""
     path = folder / "says.toml"
     path.write_text(
         pair(flow("say", "command", f"client = [{words}]"), duration="1s").replace("[run]", f"[run]\n{run}")
@@ -309,11 +309,11 @@ def test_a_scenario_names_what_it_needs_and_its_user_allows_it(host: Host) -> No
     allowed = host.run("run", scenario, "--read", host.place / "data", "-o", result)
     assert allowed.code == 0, allowed.err
     assert (only_run(result).path / "say-client.out").read_text() == "hello\n"
-    # Whoever repeats it is asked again.
+    # The user who repeats it is asked again.
     assert host.run("rerun", result).code == 2
     again = host.run("rerun", result, "--read", host.place / "data")
     assert again.code == 0, again.err
-    # What may be read decides no bytes.
+    # The permission to read does not affect bytes.
     same = host.run(
         "run", says(host, host.place / "study", words), "--read", host.place, "-o", host.place / "study/same"
     )

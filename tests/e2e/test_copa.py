@@ -1,4 +1,4 @@
-"""Copa's queue where it once was not its law's: on paths of a few packets, and for long after slow start."""
+"""Copa's queue where it once violated its law: on paths of a few packets, and long after slow start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_copa_keeps_to_its_law_where_the_path_is_short(tmp_path: Path, rate_mbit
 
 
 def test_what_slow_start_left_is_gone_in_seconds(tmp_path: Path) -> None:
-    """Two senders, of which each saw the other's queue of a round trip ago, took turns in overshooting for 24 s."""
+    """Two senders, each of which saw the other's queue of a round trip ago, took turns in overshooting for 24 s."""
     text = scenario((100,), (40,)).replace("[1, 2]", "[2]").replace('duration = "30s"', 'duration = "8s"')
     (tmp_path / "grid.toml").write_text(text.replace('warmup = "10s"', 'warmup = "5s"'))
     succeed("run", tmp_path / "grid.toml", "--no-plots", "--set", "seeds=[3]", "-o", tmp_path / "result")

@@ -1,4 +1,5 @@
-"""What reaches a reader is counted, by any transport; what nobody counts is absent; what waits is accounted for."""
+"""Bytes that reach a reader are counted, for any transport; uncounted ones are absent; waiting ones are accounted
+for."""
 
 from __future__ import annotations
 
@@ -14,15 +15,16 @@ from e2e_traffic import SECOND, flow, pair, values
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.run.series import throughput, whole_run
 from netwarp.store.codes import Place
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 COOKIE, MESSAGE = 37, 65536
-"""What iperf3 sends over each connection before its test, and in each of its messages over SCTP."""
+"""iperf3's bytes over each connection before its test, and in each of its messages over SCTP."""
 LOSSY = 'loss = "0.5%"'
 
 
 def iperf3_sctp(*more: str) -> str:
-    """iperf3 over SCTP as someone else's program: its receiver's own count is in `sctp-server.out`."""
+    """iperf3 over SCTP as another program: its receiver's count is in `sctp-server.out`."""
     client = ["iperf3", "--sctp", "-c", "{destination}", "-t", "4", *more]
     return flow(
         *("sctp", "command", f"client = {json.dumps(client)}", 'server = ["iperf3", "-s", "-1", "-J"]'),
@@ -76,7 +78,7 @@ agreed.recv(100)
 
 
 def test_of_a_transport_that_nobody_counts_no_goodput_is_told(runs: Runs, tmp_path: Path) -> None:
-    """A program that agrees by TCP on what it sends by a protocol of its own."""
+    """A program that negotiates by TCP and sends by another protocol."""
     (tmp_path / "sender.py").write_text(RAW_SENDER)
     (tmp_path / "receiver.py").write_text(RAW_RECEIVER)
     own = flow(
@@ -101,16 +103,16 @@ THREE = """
 
 
 def waiting(place: Path, script: str) -> dict[str, int]:
-    """How many packets wait in all nodes when this has been done; the run must be a good one."""
+    """Number of packets that wait in all nodes afterwards; the run must be a good one."""
     answer = netwarp("exec", "-o", place / "result", "--", "sh", "-c", THREE + script, cwd=place)
     assert answer.code == 0, answer.err + answer.out
     run = only_run(place / "result")
-    assert run.status()["status"] == "ok", run.status()
+    assert run.status()["status"] == RunStatus.OK, run.status()
     return run.scan("interfaces").select("waiting_pkts", "unsent_pkts").sum().collect().row(0, named=True)
 
 
 def test_a_run_may_end_while_packets_wait_for_an_address(tmp_path: Path) -> None:
-    """Nobody answers for 10.0.2.9, of which the router learns after three seconds; the run ends before that."""
+    """No node answers for 10.0.2.9, as the router learns after three seconds; the run ends before that."""
     script = "ip netns exec a ping -c 4 -i 0.2 -W 0.2 10.0.2.9 || true"
     assert waiting(tmp_path, script) == {"waiting_pkts": 4, "unsent_pkts": 0}
 
@@ -142,7 +144,8 @@ time.sleep(3)
 
 @pytest.mark.parametrize(("to", "waits"), [("10.0.1.2", 0), ("10.0.2.9", 1)])
 def test_a_run_may_end_while_a_fragment_waits_for_the_others(tmp_path: Path, to: str, waits: int) -> None:
-    """The node's own has been delivered to its transport; what it forwards has not, if a program wants it whole."""
+    """The node's own fragment has been delivered to its transport; a forwarded one has not, if a program wants it
+    whole."""
     (tmp_path / "fragment.py").write_text(FRAGMENT)
     (tmp_path / "alerted.py").write_text(ALERTED)
     script = f"ip netns exec r python3 alerted.py &\nsleep 1; ip netns exec a python3 fragment.py {to}; sleep 1"

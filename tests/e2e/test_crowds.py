@@ -84,7 +84,7 @@ print(sum(view[0] for view in views))
 
 @pytest.mark.parametrize("program", [SCATTERED, READ], ids=["written", "read into"])
 def test_a_program_that_takes_all_mappings_is_recognised(program: str, tmp_path: Path) -> None:
-    """The run fails, and says which limit of the host that was."""
+    """The run fails, and names the limit of the host that was reached."""
     (tmp_path / "scattered.py").write_text(program)
     client = f'client = ["python3", "{tmp_path}/scattered.py"]'
     (tmp_path / "scenario.toml").write_text(pair(flow("scattered", "command", client), duration="1s"))

@@ -1,4 +1,4 @@
-"""A kernel whose binary is not what was built makes no run, under whatever command; and says what fixes it."""
+"""A kernel whose binary differs from the build makes no run, under any command; the error says what fixes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _cut(path: Path) -> None:
 
 
 def _patch(path: Path) -> None:
-    """A word of its log, with the size and the time of modification that it had."""
+    """Change a word of its log, keeping its size and time of modification."""
     before, content = path.stat(), path.read_bytes()
     assert b"Linux version" in content
     path.write_bytes(content.replace(b"Linux version", b"Linux Version"))

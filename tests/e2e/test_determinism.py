@@ -1,4 +1,4 @@
-"""One seed, one trajectory: whatever the machine does, whoever runs it, wherever the result goes."""
+"""One seed, one trajectory, on any machine, for any user, in any directory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def reference(scenario: Path) -> dict[str, str]:
 
 
 def _digests(scenario: Path, result: Path, env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The digests of the run that is made now."""
+    """The digests of a run made now."""
     answer = netwarp("run", scenario, "--no-plots", "-o", result, env=env)
     return _digests_of(answer, result)
 
@@ -55,7 +55,7 @@ def _digests_of(answer: Answer, result: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _busy_machine() -> Iterator[None]:
-    """Two processes for each CPU that do nothing but take its time."""
+    """Two processes for each CPU that only take its time."""
     processors = os.sched_getaffinity(0)
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * len(processors))]
     try:
@@ -107,7 +107,7 @@ def test_runs_side_by_side_do_not_touch_each_other(tmp_path: Path) -> None:
 
 
 def test_an_unprivileged_user_gets_the_same(scenario: Path, reference: Mapping[str, str]) -> None:
-    """Root and nobody; where there is no root to begin with, this user's two runs in two places."""
+    """Root and nobody; without root, this user's two runs in two places."""
     with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
         home = Path(name)
         if os.geteuid() != 0:
@@ -124,7 +124,7 @@ def test_an_unprivileged_user_gets_the_same(scenario: Path, reference: Mapping[s
 
 
 def _prepare_home(home: Path, scenario: Path) -> None:
-    """A home that belongs to nobody, with a kernel in it such as `netwarp kernel build --share` leaves it."""
+    """A home that belongs to no user, with a kernel in it as `netwarp kernel build --share` leaves it."""
     kernel = find_kernel()
     cache = home / "cache" / "netwarp" / "kernels" / kernel.directory.name
     shutil.copytree(kernel.directory, cache)

@@ -1,4 +1,4 @@
-"""Every packet between two recorded points is accounted for: what is dropped outside of queues has its place."""
+"""Every packet between two recorded points is accounted for: drops outside of queues have their place."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def police(direction: str) -> str:
 
 
 def raw(link: str, node: str, *lines: str) -> str:
-    """What adds tc commands to one end of a link of `dumbbell`."""
+    """Adds tc commands to one end of a link of `dumbbell`."""
     return f"[links.{link}.raw]\n{node} = {json.dumps(lines)}\n"
 
 
 def program(name: str, code: str, source: str = "h1", server: str = "") -> str:
-    """A flow that is a Python program, with another for its server."""
+    """A flow that is a Python program, with another as its server."""
     lines = [f"client = {python_command(code)}", *([f"server = {python_command(server)}"] if server else [])]
     return flow(name, "command", *lines, ends=(source, "h2"))
 
@@ -39,14 +39,14 @@ def routed(*, flows: str, tail: str = "", duration: str = "3s", queue: str = "pf
 
 
 def by_place(run: RunDir) -> dict[tuple[str, str], int]:
-    """How many packets were dropped at each place, by the kernel's reason (its number differs between kernels)."""
+    """Number of packets dropped at each place, by the kernel's reason (its number differs between kernels)."""
     drops = load_drops(run)
     found = drops.group_by("where", "drop_reason").agg(pl.col("segments").sum())
     return {(where, run.description.drop_reason(reason)): count for where, reason, count in found.iter_rows()}
 
 
 def passed(run: RunDir, interface: int, protocol: int = 17) -> int:
-    """How many packets of a protocol came to a queue."""
+    """Number of packets of a protocol that came to a queue."""
     tuples = run.scan("tuples").filter(protocol=protocol).collect()["tuple_id"].to_list()
     rows = run.scan("packets").filter(pl.col("tuple_id").is_in(tuples), interface_index=interface)
     return rows.collect().height
@@ -73,7 +73,7 @@ def test_what_a_policer_drops(runs: Runs, raw_lines: str, place: str, reason: st
 
 
 def test_what_a_policer_drops_where_there_is_no_queue(runs: Runs) -> None:
-    """A filter alone: then the interface has no qdisc at its root, and what leaves it is in none of the records."""
+    """A filter without a qdisc at the interface's root, so that packets that leave it are in none of the records."""
     text = routed(flows=CBR).replace('queue = "pfifo limit 1000"\n', "")
     run = runs(text + raw("bottleneck", "r1", CLSACT, police("egress")))
     assert run.scan("packets").filter(interface_index=BOTTLENECK).collect().is_empty()
@@ -141,7 +141,7 @@ def test_what_a_blackhole_swallows(runs: Runs) -> None:
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_what_remains_of_a_closed_connection_is_no_drop(runs: Runs, family: str) -> None:
-    """iperf3 closes its connections while data are on the way, so that resets come back for a socket that is gone."""
+    """iperf3 closes its connections while data are in flight, so that resets come back for a closed socket."""
     flows = flow("real", "iperf3", f'family = "{family}"', 'duration = "2s"')
     run = runs(pair(flows, duration="4s", queue="pfifo limit 100", router=True))
     drops = load_drops(run)
@@ -163,7 +163,7 @@ def test_what_a_full_receive_buffer_drops(runs: Runs) -> None:
 
 
 def test_what_checksums_drop(runs: Runs) -> None:
-    """A wire that flips a bit in 5 % of its packets: each that did not arrive has been dropped, somewhere."""
+    """A wire that flips a bit in 5 % of its packets: each that did not arrive has been dropped somewhere."""
     text = pair(flow("cbr", "cbr", 'rate = "5mbit"'), link='corrupt = { forward = "5%" }', duration="6s")
     run = runs(text)
     dropped = by_place(run)

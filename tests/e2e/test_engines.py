@@ -1,4 +1,4 @@
-"""Engines plug in: one from another package passes through run, resume, rerun, Dask and every check."""
+"""Engines are pluggable: one from another package passes through run, resume, rerun, Dask and every check."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def scenario(environment: dict[str, str]) -> Path:
 
 
 def _records(result: Path) -> list[dict[str, str]]:
-    """The digests of each run's records, whatever it is called: run.json names the engine."""
+    """The digests of each run's records by id; run.json names the engine."""
     return [{name: digest for name, digest in run.items() if name != "run.json"} for run in digests(result).values()]
 
 
@@ -135,7 +135,7 @@ def test_what_the_kernel_lacks_is_refused_before_the_start(
 
 
 def test_the_kernel_has_what_its_description_says(tmp_path: Path) -> None:
-    """Asked from within: its congestion controls by their sysctl, its disciplines by setting up each of them."""
+    """Asked from inside: its congestion controls by their sysctl, its disciplines by setting up each of them."""
     from netwarp.kernels import find_kernel
 
     known = find_kernel().description

@@ -1,4 +1,4 @@
-"""What a seed decides, and metrics of sharing, load and harm, on the real kernel."""
+"""Effects of the seed, and metrics of sharing, load and harm, on the real kernel."""
 
 from pathlib import Path
 
@@ -27,13 +27,13 @@ def summary(tmp_path: Path, text: str, *options: str) -> pl.DataFrame:
 
 
 def value(rows: pl.DataFrame, name: str, metric: str, **where: object) -> float:
-    """The one value of a metric."""
+    """The only value of a metric."""
     (found,) = rows.filter(name=name, metric=metric, **where)["value"].to_list()
     return float(found)
 
 
 def patterns(rows: pl.DataFrame) -> list[tuple[float, ...]]:
-    """What each of the flows got, by seed."""
+    """The share of each flow, by seed."""
     goodputs = rows.filter(pl.col("metric") == "goodput_mbps", pl.col("name") != "bulk")
     return [tuple(part["value"].to_list()) for part in goodputs.partition_by("seed", maintain_order=True)]
 
@@ -43,12 +43,12 @@ def patterns(rows: pl.DataFrame) -> list[tuple[float, ...]]:
     [
         ("fq_codel flows 8", 3, 3),
         ("sfq divisor 8", 3, 3),
-        # Of its 1,024 buckets two flows rarely share one, and then they lie in other places of it.
+        # Of its 1,024 buckets two flows rarely share one, and another seed puts them into other buckets.
         ("cake bandwidth 10mbit flows", 10, 2),
     ],
 )
 def test_the_salt_of_a_hash_follows_the_seed(tmp_path: Path, queue: str, seeds: int, distinct: int) -> None:
-    """Which flows share a bucket is chance: another with another seed, the same with the same.
+    """Sharing of a bucket is random: different with another seed, the same with the same.
 
     All flows start at once, and the wires neither lose nor jitter, so that nothing but the qdisc's salt is left: the
     control, a FIFO, gives every seed the same.

@@ -1,4 +1,4 @@
-"""The laboratory is exact: what arithmetic says of a link, the records show."""
+"""The laboratory is exact: the records show a link's calculated values."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_lone_packet_takes_propagation_and_serialisation_and_no_more(runs: Run
 
 
 CLAMPS = {"small": 81920, "middling": 204800, "large": 409600}
-"""Receive buffers in bytes; the window that a receiver announces is a part of its buffer."""
+"""Receive buffers in bytes; the announced window is a part of the buffer."""
 
 
 @pytest.mark.parametrize("clamp", CLAMPS)
@@ -101,8 +101,8 @@ def test_a_clamped_window_decides_the_round_trip(runs: Runs, clamp: str) -> None
     run = runs(_clamped(CLAMPS[clamp]))
     acks = run.scan("acks").filter(pl.col("time_ns") >= 15 * 10**9).collect()
     (window_pkts,) = set(acks["snd_wnd_bytes"] // acks["mss_bytes"])
-    # An ACK stands for two packets, and a sample is of the newest of them: of the second, which completes the window,
-    # or of the first alone where they are acknowledged apart. Kernels differ in how often that is.
+    # An ACK covers two packets, and a sample is of the newest of them: of the second, which completes the window, or of
+    # the first alone if they are acknowledged separately. Kernels differ in how often that happens.
     packet_us = packet_ns(10**7) / 1000
     assert acks["rtt_us"].max() == pytest.approx(window_pkts * packet_us, rel=0.005)
     assert set((acks["rtt_us"].drop_nulls() / packet_us).round().to_list()) <= {window_pkts - 1, window_pkts}

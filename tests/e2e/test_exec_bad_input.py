@@ -1,4 +1,4 @@
-"""Commands that cannot do what they want in a machine of their own: the reason in a line, and nothing left behind."""
+"""Commands that cannot run in their machine: the reason in a line, and nothing left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assignments' bufferbloat laboratory as Mininet scripts, against the shipped scenario on the same path."""
+"""The assignments' bufferbloat laboratory as Mininet scripts, compared with the shipped scenario on the same path."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import pytest
 from e2e_command import netwarp
 from e2e_exec import twice
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 LAB = Path(__file__).with_name("bufferbloat_lab")
 PYTHON = "/usr/bin/python3"
-"""The one that has the distribution's Mininet."""
+"""The interpreter with the distribution's Mininet."""
 
 DURATION_S = 30
 SETTLED_S = 4
@@ -26,7 +27,7 @@ SETTLED_S = 4
 FRAME_MS = 1514 * 8 / 10e6 * 1e3
 RECOVERY = 3
 START_S = datetime(2026, 1, 1, 0, 1, tzinfo=UTC).timestamp()
-"""Of the command, by its own clock: the records' times count from then."""
+"""Start of the command by its clock, from which the records' times count."""
 
 DELAY_MS = round((15 - FRAME_MS) / 2, 1)
 """Each way, of the shipped scenario's bottleneck. Mininet's r1-eth1 delays packets by netem below htb, so that a
@@ -35,7 +36,7 @@ packet waits for its turn and for its 5 ms at the same time: with five packets i
 
 
 AT_ONCE = ("--start-time", "0")
-"""The monitors write down when they start ss and tc, which look at that instant only if starts take no time."""
+"""The monitors note when they start ss and tc, which sample at that instant only if starts take no time."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Sawtooth:
 
 
 def acks_of_bulk(run: RunDir) -> pl.DataFrame:
-    """Those of the flow that sent most."""
+    """The ACKs of the flow that sent most."""
     acks = run.scan("acks").collect()
     bulk, _ = acks.group_by("tuple_id").agg(pl.max("bytes_acked")).sort("bytes_acked").row(-1)
     return acks.filter(tuple_id=bulk)
@@ -68,7 +69,7 @@ def queue_of(run: RunDir, interface: str) -> pl.DataFrame:
 
 
 def sawtooth(run: RunDir, interface: str) -> Sawtooth:
-    """The largest flow's."""
+    """The sawtooth of the largest flow."""
     acks = acks_of_bulk(run)
     is_loss = (pl.col("ca_state") == RECOVERY) & (pl.col("ca_state").shift(1) != RECOVERY)
     first, last = (acks["time_ns"][0] + seconds * 10**9 for seconds in (SETTLED_S, DURATION_S - 1))
@@ -103,26 +104,26 @@ def shipped(place: Path, maxq: int, *, offload: bool) -> RunDir:
         "duration": f"{DURATION_S}s",
     }
     settings = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
-    # Not succeed(): what the scenario expects of a window is about a longer path.
+    # Not succeed(): the scenario's expectation of a window is for a longer path.
     answer = netwarp("run", "bufferbloat", "--no-plots", "-o", place / "shipped", *settings)
     run = only_run(place / "shipped")
-    assert run.status()["status"] == "ok", answer.err
+    assert run.status()["status"] == RunStatus.OK, answer.err
     return run
 
 
 def pings_ms(text: str) -> list[tuple[float, float]]:
-    """When each was sent, and its RTT."""
+    """The time of sending and the RTT of each ping."""
     return [(float(at), float(rtt)) for at, rtt in re.findall(r"(?m)^\[([\d.]+)\].* time=([\d.]+) ms", text)]
 
 
 def samples(path: Path) -> list[tuple[int, int]]:
-    """When each was taken, by the records' clock in ns, and its value."""
+    """The time of each sample, by the records' clock in ns, and its value."""
     pairs = (line.split(",") for line in path.read_text().splitlines())
     return [(round((float(at) - START_S) * 1e6) * 1000, int(value)) for at, value in pairs]
 
 
 def check_samples(run: RunDir, own: Path) -> None:
-    """What ss and tc printed is what was recorded at that time; ss and tc look a few µs after it was written down."""
+    """The output of ss and tc matches the records at that time; they sample a few µs after it was noted."""
     acks, packets = acks_of_bulk(run), queue_of(run, "r1:r1-eth1")
     packets = packets.with_columns(end_ns=pl.coalesce("dequeue_ns", "drop_ns"))
     differences: dict[str, list[int]] = {"cwnd": [], "qlen": []}
@@ -164,7 +165,7 @@ def test_the_script_agrees_with_the_shipped_scenario(maxq: int, offload: bool, t
     assert script.length_pkts_mean == pytest.approx(other.length_pkts_mean, rel=0.01)
     assert script.length_pkts_max == pytest.approx(other.length_pkts_max, abs=piece)
 
-    # What the script's own tools printed.
+    # Output of the script's own tools.
     files = made / "files"
     printed = re.findall(r"([\d.]+) Mbits/sec", (files / "iperf_result.txt").read_text())
     assert float(printed[-1]) == pytest.approx(other.goodput_mbps, abs=0.02)
@@ -174,7 +175,7 @@ def test_the_script_agrees_with_the_shipped_scenario(maxq: int, offload: bool, t
     script_ms = [rtt for at, rtt in pings if begin_s <= at <= end_s]
     others = other_run.scan("pings").filter(pl.col("sent_ns").is_between(other.begin_ns, other.end_ns)).collect()
     assert len(script_ms) > 100
-    # Ten looks a second at a queue that changes all the time, each at other moments.
+    # Ten samples a second of a queue that changes all the time, at other moments each.
     assert statistics.mean(script_ms) == pytest.approx(statistics.mean(others["rtt_ns"].drop_nulls()) / 1e6, rel=0.03)
 
 

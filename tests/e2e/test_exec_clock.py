@@ -1,4 +1,4 @@
-"""A command's programs read the clock by themselves: what they read, and what it costs them."""
+"""A command's programs read the clock without the kernel: the values, and the cost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_compile import compiled
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 
 S = 10**9
 
@@ -73,7 +74,7 @@ int main(void)
 
 
 def test_what_a_program_reads_is_what_the_kernel_says(tmp_path: Path) -> None:
-    """At once, after a sleep, and when the clock was set. After 16 readings it asks, and others go first."""
+    """At once, after a sleep, and when the clock was set. After 16 readings it asks, and others run first."""
     (tmp_path / "readings.c").write_text(READINGS)
     program = compiled(tmp_path / "readings.c", tmp_path / "readings")
     answer = netwarp("exec", "-o", tmp_path / "result", "--", program, cwd=tmp_path)
@@ -81,8 +82,8 @@ def test_what_a_program_reads_is_what_the_kernel_says(tmp_path: Path) -> None:
 
 
 def test_readings_count_as_if_they_were_asked_for(tmp_path: Path) -> None:
-    """Who spins until a timer of a second runs out reads as often, and is as late: two readings of a 1,024th at most,
-    the one during which the timer ran out and the one that tells."""
+    """A program that spins until a timer of a second expires reads as often, and is as late: at most two readings of
+    a 1,024th, the one during which the timer expired and the one that shows it."""
     program = compiled(Path(__file__).with_name("spins.c"), tmp_path / "spins")
     script = f"sleep 1; {program} clock; sleep 1; {program} ask"
     answer = netwarp("exec", "-o", tmp_path / "result", "--", "sh", "-c", script, cwd=tmp_path)
@@ -90,7 +91,7 @@ def test_readings_count_as_if_they_were_asked_for(tmp_path: Path) -> None:
     for calls, late_ns in (by_itself, asked):
         assert 200_000 < calls < 210_000
         assert 0 <= late_ns <= 2 * (S + late_ns) // 1024
-    # The tick ends what was lent, so that the last steps differ a little.
+    # The tick ends the lent readings, so that the last steps differ a little.
     assert by_itself[0] == pytest.approx(asked[0], rel=0.002)
 
 
@@ -100,7 +101,7 @@ def waits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def numbers(folder: Path, script: str, name: str = "result") -> list[list[int]]:
-    """The numbers of each line that a script prints."""
+    """The numbers of each line of a script's output."""
     answer = netwarp("exec", "-o", folder / name, "--", "sh", "-c", script, cwd=folder)
     assert answer.code == 0, answer.err
     return [[int(word) for word in line.split()] for line in answer.out.splitlines()]
@@ -143,12 +144,12 @@ ASKS = {
     "the same again": ("select.select([], [1], [])", 110_000, "polls_ns"),
     "work": ("os.stat(next(paths))", 110_000, "calls_ns"),
 }
-"""A call of Python, how often it is made (1,000 fruitless ones, and 100,000 in all, are free), and for what it pays."""
+"""A call of Python, its number of repetitions (1,000 fruitless ones, and 100,000 in all, are free), and its charge."""
 
 
 @pytest.mark.parametrize("what", ASKS)
 def test_who_asks_the_same_again_waits_and_who_calls_may_work(tmp_path: Path, what: str) -> None:
-    """What the one is charged is told; what the other is, is doubted, too."""
+    """A charge for the former is noted; one for the latter makes the run suspect, too."""
     call, number, kind = ASKS[what]
     code = f"import itertools, os, select\npaths = itertools.cycle('/.')\nfor _ in range({number}): {call}"
     netwarp("exec", "-o", tmp_path / "r", "--start-time", "0", "--", "python3", "-c", code, cwd=tmp_path)
@@ -157,27 +158,27 @@ def test_who_asks_the_same_again_waits_and_who_calls_may_work(tmp_path: Path, wh
     in_all = sum(int(ns) for key, ns in charged.items() if key.endswith("_ns"))
     assert 0 <= status["duration_ns"] - in_all <= 2, "nothing else of it took time, but a start and an end of 1 ns"
     assert int(charged[kind]) > 0.99 * in_all > 4_000_000
-    assert (status["status"] == "suspect") == (kind == "calls_ns"), status
+    assert (status["status"] == RunStatus.SUSPECT) == (kind == "calls_ns"), status
     assert ("asking again" in status.get("notes", [""])[0]) == (kind == "polls_ns")
 
 
 def test_what_was_charged_is_in_the_status(tmp_path: Path, waits: Path) -> None:
-    """Of each program; half a second of two makes the run suspect, 4 ms of 10 s are mentioned, 40 us are not."""
+    """For each program; half a second of two makes the run suspect, 4 ms of 10 s are noted, 40 us are not."""
     numbers(tmp_path, f"{waits} deadline 500000000; sleep 1.5", "much")
     status = only_run(tmp_path / "much").status()
     [charged] = status["charged"]
     assert charged["program"] == "waits"
     assert charged["calls_ns"] == charged["kernel_ns"] == 0
     assert 500_000_000 <= int(charged["readings_ns"]) <= 500_500_000
-    assert status["status"] == "suspect"
+    assert status["status"] == RunStatus.SUSPECT
     assert "ms passed because programs read the clock or call the kernel again and again" in str(status["reason"])
     assert "waits 500" in str(status["reason"])
     numbers(tmp_path, f"{waits} readings 81000; sleep 10", "some")
     status = only_run(tmp_path / "some").status()
-    assert status["status"] == "ok", status
+    assert status["status"] == RunStatus.OK, status
     assert status["notes"] == ["programs that wait by asking took virtual time: waits 4 ms (readings of the clock)"]
     numbers(tmp_path, f"{waits} readings 1800", "little")
     status = only_run(tmp_path / "little").status()
     assert [one["readings_ns"] for one in status["charged"]] == [40_100]
     assert "notes" not in status
-    assert status["status"] == "ok"
+    assert status["status"] == RunStatus.OK

@@ -1,4 +1,4 @@
-"""What takes time of a command: starts of programs, system calls, and computing if asked for."""
+"""Time that a command's activities take: starts of programs, system calls, and computing if requested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STARTS = 40
 
 
 def run(place: Path, *words: str | Path, options: tuple[str, ...] = ()) -> str:
-    """`netwarp exec` with its result in `place`, which must have gone well; what it printed."""
+    """Run `netwarp exec` successfully with its result in `place`; return its output."""
     place.mkdir(exist_ok=True)
     answer = netwarp("exec", "-o", place / "result", *options, "--", *words, cwd=place.parent)
     assert answer.code == 0, answer.err + answer.out
@@ -24,13 +24,13 @@ def run(place: Path, *words: str | Path, options: tuple[str, ...] = ()) -> str:
 
 
 def starts_ns(place: Path, *options: str) -> list[int]:
-    """How long each program of a shell script took to start: nothing else of it takes time."""
+    """The start times of a shell script's programs, which are all that takes time."""
     printed = run(place, "sh", "-c", "date +%s%N;" * (STARTS + 1), options=options)
     return [later - sooner for sooner, later in pairwise(map(int, printed.split()))]
 
 
 def test_each_program_takes_its_own_time_to_start(tmp_path: Path) -> None:
-    """Of the seed, between 0.3 and 1 ms; two runs are the same to the byte."""
+    """Drawn from the seed, between 0.3 and 1 ms; two runs are the same to the byte."""
     first, second = starts_ns(tmp_path / "one"), starts_ns(tmp_path / "two")
     assert first == second
     assert digests(tmp_path / "one/result") == digests(tmp_path / "two/result")

@@ -1,4 +1,4 @@
-"""What scripts expect of a machine's kernel: WireGuard, MPLS, pktgen, TLS in sockets, io_uring, netem's tables."""
+"""Features that scripts expect of a kernel: WireGuard, MPLS, pktgen, TLS in sockets, io_uring, netem's tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from e2e_compile import compiled
 
 
 def run(place: Path, *words: str | Path) -> str:
-    """What a command prints, which must go well."""
+    """Run a command successfully; return its output."""
     answer = netwarp("exec", "-o", place / "result", "--start-time", "0", "--", *words, cwd=place)
     assert answer.code == 0, answer.err + answer.out
     return answer.out
@@ -83,7 +83,7 @@ ip -s -j link show p1 | grep -o '"rx":{"bytes":[0-9]*,"packets":1000' | wc -l
 
 
 def test_pktgen_sends_at_its_rate(tmp_path: Path) -> None:
-    """1,000 packets, 50 µs apart, for which it would loop on a machine and here sleeps; the first two go at once."""
+    """1,000 packets, 50 µs apart; between them it loops on a machine and sleeps here; the first two go at once."""
     ok, us, arrived = run(tmp_path, "sh", "-c", PKTGEN).split()
     assert (ok, us, arrived) == ("1", str(998 * 50), "1")
 

@@ -17,11 +17,11 @@ for of in cpu,cpuacct cpuset memory pids freezer; do
     mount -t cgroup -o $of cgroup {GROUPS}/$of
 done
 """
-"""As `cgroupfs-mount` does it: where version 2 is mounted, each directory is a group of it."""
+"""The script of `cgroupfs-mount`: where version 2 is mounted, each directory is a group of it."""
 
 
 def run(place: Path, script: str) -> tuple[str, list[str]]:
-    """What a script prints, and the notes of its result."""
+    """The output of a script, and the notes of its result."""
     answer = netwarp("exec", "-o", place / "result", "--", "sh", "-c", script, cwd=place)
     assert answer.code == 0, answer.err + answer.out
     status = json.loads((only_run(place / "result").path / "status.json").read_text())

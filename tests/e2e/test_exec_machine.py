@@ -1,4 +1,4 @@
-"""Any command in a machine of its own: what it prints and changes, what it finds there, how it ends."""
+"""Any command in its own machine: its output and changes, its environment, its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ODD = "out=$(cat /proc/sys/kernel/random/uuid); echo $out $RANDOM $(date +%N) > 
 
 
 def run(place: Path, *words: str | Path, options: tuple[str | Path, ...] = (), **others: object) -> Answer:
-    """`netwarp exec` in this directory, its result beside it."""
+    """Run `netwarp exec` in this directory, with its result beside it."""
     return netwarp("exec", "-o", place.parent / f"{place.name}-result", *options, "--", *words, cwd=place)
 
 
@@ -35,7 +35,7 @@ def result_of(place: Path) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Where a command is started."""
+    """The working directory of commands."""
     directory = tmp_path / "work"
     directory.mkdir()
     return directory
@@ -43,7 +43,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """Somewhere outside of what a scenario may read."""
+    """A directory that a scenario may not read."""
     directory = Path(tempfile.mkdtemp(prefix="netwarp-home-", dir="/var/tmp"))
     directory.chmod(0o755)
     yield directory
@@ -96,7 +96,7 @@ def test_output_that_nobody_reads_ends_it(place: Path) -> None:
 
 
 def test_what_is_kept_has_a_bound_and_a_note_says_what_is_not(place: Path) -> None:
-    """A sparse file counts with its length: the copy would have it on the disk."""
+    """A sparse file counts with its length: the copy would take it on the disk."""
     script = "head -c 1500000 /dev/zero; echo oops >&2; truncate -s 2M b; echo small > c; head -c 900000 /dev/zero > a"
     answer = run(place, "sh", "-c", script, options=("--keep", "1M"))
     assert answer.code == 0, answer.err
@@ -109,7 +109,7 @@ def test_what_is_kept_has_a_bound_and_a_note_says_what_is_not(place: Path) -> No
     assert status["left_out"] == ["b"]
     cut, left_out = status["notes"]
     assert cut == "command.out: only the first 1 MiB ([run] keep) of what was printed are kept"
-    assert left_out.startswith("not among the files that are kept: b;")
+    assert left_out.startswith("files that are not kept: b;")
     assert all(f"note: {note}" in answer.words for note in (cut, left_out))
 
 
@@ -177,7 +177,7 @@ def test_it_is_a_small_machine_of_its_own(place: Path) -> None:
     assert answer.code == 0
 
 
-def test_nothing_of_whoever_starts_it_reaches_the_environment(place: Path) -> None:
+def test_nothing_of_the_caller_reaches_the_environment(place: Path) -> None:
     command = ("exec", "-o", result_of(place), "--env", "MINE=1 2", "--", "env")
     answer = netwarp(*command, cwd=place, env={"SECRET": "x", "LC_ALL": "de_DE.UTF-8", "LD_PRELOAD": ""})
     names = {line.partition("=")[0] for line in answer.out.splitlines()}
@@ -271,7 +271,7 @@ def test_programs_are_traced_only_where_that_is_asked_for(
 
 
 def _tracer_of_the_loop(pid: int) -> int:
-    """By which process the host's process is traced that a program computes in; 0 is none."""
+    """The process that traces the host's process in which the guest's program computes; 0 is none."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for found in psutil.Process(pid).children(recursive=True):
@@ -330,7 +330,7 @@ def test_confined_it_reads_what_a_scenario_may(place: Path, home: Path) -> None:
 
 
 def test_confined_in_a_home_directory_it_finds_there_what_it_may_read(home: Path) -> None:
-    """Its own directory, and what is allowed; nothing else is there, and a program may make it its home."""
+    """It contains its own directory, and permitted paths; nothing else, and a program may make it its home."""
     work, tools = home / "work", home / "tools"
     for path in (work, tools, home / ".ssh"):
         path.mkdir()
@@ -384,9 +384,9 @@ SWITCH_OFF = "import ctypes; ctypes.CDLL(None).reboot(0x4321FEDC)"
         (["no-such-program", "x"], 127, "cannot start `no-such-program`: No such file or directory"),
         (["/etc/passwd"], 126, "cannot start `/etc/passwd`: Permission denied"),
         (["sh", "-c", "kill -9 1; kill 1; sleep 1; echo alive"], 0, ""),
-        (["sh", "-c", "kill -9 $$"], 137, "as one does that SIGKILL ends"),
-        (["sh", "-c", "kill -9 -1"], 0, ""),  # whoever kills all is spared (kill(2)), and has done what it was to do
-        (["sh", "-c", "sh -c 'kill -9 -1'; echo after"], 137, "as one does that SIGKILL ends"),
+        (["sh", "-c", "kill -9 $$"], 137, "the code of a program that SIGKILL ended"),
+        (["sh", "-c", "kill -9 -1"], 0, ""),  # a process that kills all is spared (kill(2)), and succeeds
+        (["sh", "-c", "sh -c 'kill -9 -1'; echo after"], 137, "the code of a program that SIGKILL ended"),
         (["sh", "-c", "exec >&- 2>&-; echo x; exit 3"], 3, ""),
         (["sh", "-c", "dd if=/dev/zero of=/var/tmp/full bs=1M"], 1, "No space left on device"),
         (["python3", "-c", SWITCH_OFF], 3, "was switched off from within"),
@@ -430,7 +430,7 @@ def test_a_machine_that_is_too_small_says_so(place: Path) -> None:
         (["--time-limit", "soon", "--", "true"], "soon"),
         (["--env", "A B=1", "--", "true"], "cannot name a variable"),
         (["--confine", "--read", "/no/such", "--", "true"], "there is no such file or directory"),
-        (["--engine", "host", "--", "true"], "has no machine of its own to run a command in"),
+        (["--engine", "host", "--", "true"], "cannot run a command in a separate machine"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused(arguments: list[str], reason: str, place: Path) -> None:

@@ -1,4 +1,4 @@
-"""A machine that is out of memory ends a program and goes on, although no time passes while others wait for it."""
+"""A machine without free memory ends a program and continues, although no time passes while others wait for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENDED = "the virtual machine was out of memory, and its kernel ended {}: give it
 
 SHELLS = "f() { f | f & }; while :; do f; done"
 PYTHONS = "import os\nwhile True: os.fork()"
-"""Its text is larger: what is left of memory at last is that, and could be read again and again for ever."""
+"""Its text is larger: in the end only that is left of memory, and could be read again forever."""
 
 CROWD = """
 for i in $(seq 16); do python3 -c 'import time; some = bytearray(5 << 20); time.sleep(5); print(1)' & done
@@ -27,7 +27,7 @@ sleep 1; within 'small = bytearray(22 << 20)'; echo second $?
 wait $first; echo first $?
 """
 KILLED = 137
-"""What a shell says of one that SIGKILL ended."""
+"""A shell's exit code for a program ended by SIGKILL."""
 
 
 def _run(tmp_path: Path, *words: str) -> Answer:

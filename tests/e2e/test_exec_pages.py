@@ -1,4 +1,4 @@
-"""A command's programs get more than they ask for at a page fault, where there is plenty (netwarp_fault.c)."""
+"""A command's programs get additional pages at a page fault, while memory is plentiful (netwarp_fault.c)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others wrote, unmodified, in virtual time: twice with the same bytes."""
+"""Programs of others, unmodified, in virtual time: twice with the same bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command's own network did: every interface of every namespace, every ACK, flows that nobody planned."""
+"""Records of a command's own network: every interface of every namespace, every ACK, flows without a plan."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 from e2e_command import digests, netwarp, succeed
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 MININET = Path(__file__).with_name("mininet_lab")
 PAYLOAD = 1448 / 1514
-"""Of a full frame, with timestamps."""
+"""Payload share of a full frame, with timestamps."""
 SENT, DROPPED, QUEUED, TAKEN = range(4)
 
 TWO = """
@@ -28,23 +29,23 @@ IPERF = "ip netns exec b iperf3 -s -1 -D; sleep 1; ip netns exec a iperf3 -c 10.
 
 
 def run(place: Path, *words: str | Path, options: tuple[str, ...] = ()) -> RunDir:
-    """`netwarp exec` with its result in `place`, which must have gone well."""
+    """Run `netwarp exec` successfully with its result in `place`."""
     answer = netwarp("exec", "-o", place / "result", *options, "--", *words, cwd=place.parent)
     assert answer.code == 0, answer.err + answer.out
     made = only_run(place / "result")
-    assert made.status()["status"] == "ok", made.status()
+    assert made.status()["status"] == RunStatus.OK, made.status()
     return made
 
 
 def value(run: RunDir, scope: str, name: str, metric: str) -> float:
-    """One metric, which must be there."""
+    """A metric's value, which must exist."""
     found = run.metrics().filter(scope=scope, name=name, metric=metric)["value"].to_list()
     assert len(found) == 1, (scope, name, metric, run.metrics().filter(scope=scope).to_dicts()[:40])
     return float(found[0])
 
 
 def check_conservation(run: RunDir) -> None:
-    """At every interface what came went out, was dropped or is there; and the interface itself counted as much."""
+    """At every interface arrivals were sent, dropped or are queued; and the interface's own counters agree."""
     packets, counts = run.scan("packets").collect(), run.scan("interfaces").collect()
     own = run.scan("devices").drop_nulls("sent_pkts").group_by("interface_index").agg(pl.max("sent_pkts")).collect()
     counted = dict(own.iter_rows())
@@ -94,7 +95,7 @@ def _seconds(packets: pl.DataFrame, first: int, last: int) -> tuple[int, int]:
 
 
 def test_a_shell_script(tmp_path: Path) -> None:
-    """Interfaces with one name and one index, in two namespaces: a number of its own tells them apart."""
+    """Interfaces with the same name and index in two namespaces have different numbers."""
     script = f"""
         {TWO}
         tc -n a qdisc add dev eth0 root tbf rate 10mbit burst 3000 limit 150000
@@ -106,7 +107,7 @@ def test_a_shell_script(tmp_path: Path) -> None:
     assert json.loads((one.path / "digests.json").read_text()) == json.loads((other.path / "digests.json").read_text())
     assert value(one, "flow", "a-b-tcp-5201", "goodput_mbps") == pytest.approx(10 * PAYLOAD, rel=0.02)
     assert value(one, "flow", "a-b-tcp-5201", "rtt_ms_min") == pytest.approx(20, abs=0.1)
-    # The only queue that waits is a's, so that the RTT is the delay and that.
+    # Only a's queue waits, so that the RTT is the delay and that wait.
     waited = value(one, "flow", "a-b-tcp-5201", "queue_ms_p95")
     assert value(one, "flow", "a-b-tcp-5201", "rtt_ms_p95") == pytest.approx(20 + waited, abs=0.1)
     link = one.network.links[0]
@@ -158,7 +159,7 @@ def test_interfaces_without_a_queue(tmp_path: Path) -> None:
 
 
 def test_a_link_without_a_rate_has_one(tmp_path: Path) -> None:
-    """Or what is sent over it by the clock would never end."""
+    """Otherwise a program that sends until a time would never end."""
     script = f"{TWO} {IPERF} -t 1 > /dev/null; iperf3 -s -1 -D; sleep 1; iperf3 -c 127.0.0.1 -t 1 > /dev/null"
     made = run(tmp_path / "one", "sh", "-c", script)
     wire = 10_000 * PAYLOAD
@@ -199,7 +200,7 @@ def test_the_result_is_one_like_any_other(tmp_path: Path) -> None:
 
 
 def test_a_command_in_a_lab_has_its_connections(tmp_path: Path) -> None:
-    """Its sockets are known by the program that made them, so that it is a flow like any other."""
+    """The sockets' owning program is known, so that they are a flow like any other."""
     scenario = """
         name = "command"
         duration = "5s"

@@ -13,7 +13,7 @@ FAST = ("fq_band_pktlimit.sh", "icmp.sh", "ip6_gre_headroom.sh", "reuseaddr_port
 
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The selftests of the source that kernels are built from."""
+    """The selftests of the kernels' source."""
     return unpack(tmp_path_factory.mktemp("source"))
 
 

@@ -1,4 +1,4 @@
-"""Real servers and clients between two namespaces, against what arithmetic says: twice with the same bytes."""
+"""Real servers and clients between two namespaces, compared with calculated times: twice with the same bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ kill $(cat /run/nginx.pid)
 
 RTT_S, BIT_S = 0.020, 1 / 10e6
 HEADERS_BYTES, MSS_BYTES, FRAME_BYTES = 66, 1448, 1514
-"""Ethernet, IPv4 and TCP with timestamps; what is left of 1514 bytes."""
+"""Ethernet, IPv4 and TCP with timestamps; the rest of 1514 bytes."""
 
 INITIAL_WINDOW = 10
 """Segments (RFC 6928)."""

@@ -1,4 +1,4 @@
-"""What is loaded before a machine is started: it waits for all of it, and so does whoever entered the command."""
+"""Modules that are loaded before a machine is started, for which the machine and the user wait."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ sys.addaudithook(hear)
 from netwarp.cli import main
 main()
 """
-"""The command `netwarp`, which writes down the modules that it has when it starts the guard of a machine."""
+"""The command `netwarp`, which lists the loaded modules when it starts the guard of a machine."""
 
 AFTERWARDS = {"polars", "pyarrow", "numpy", "pandas", "scipy", "matplotlib", "networkx", "tornado", "distributed"}
-"""What reads records, computes, draws and serves. Each takes longer to load than a machine takes to start."""
+"""Libraries that read records, compute, draw and serve. Each takes longer to load than a machine takes to start."""
 HELP = {"rich", "readline", "docstring_parser", "cyclopts.help"}
-"""What the parser of the command line needs for help and errors alone."""
+"""Modules that the parser of the command line needs only for help and errors."""
 OTHERS = {"netwarp.engines.ssh", "netwarp.engines.host", "netwarp.kernels.build", "netwarp.analysis"}
 
 

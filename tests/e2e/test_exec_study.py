@@ -1,6 +1,6 @@
 """The three-node study's own shell script (its tables 16 to 18) on three hosts that are namespaces.
 
-Only what the study says to change for a scenario is changed, and parentheses and backslashes that the print had lost.
+Changed are only the lines that the study changes for a scenario, and parentheses and backslashes lost in print.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command's own tests came to, how long it may take, and what is shown of runs that fail."""
+"""Results of a command's own tests, its time limits, and the messages about failed runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from xml.etree import ElementTree
 from e2e_command import netwarp
 from e2e_runs import only_run
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 
 TAP = "printf 'TAP version 13\\n1..3\\nok 1 a\\n# seen: 3\\n%s 2 b\\nok 3 c # SKIP no c\\n'"
 
 
 def test_tests_that_fail_fail_their_run(tmp_path: Path) -> None:
-    """Although the command ends with 0, as a script does that forgets what its programs came to."""
+    """Although the command ends with 0, as a script does that ignores its programs' exit codes."""
     answer = netwarp(
         "exec", "-o", tmp_path / "r", "--junit", tmp_path / "j.xml", "--", "sh", "-c", f"{TAP % 'not ok'}; sleep 2"
     )
@@ -33,7 +34,7 @@ def test_a_selftest_that_does_not_apply_is_skipped(tmp_path: Path) -> None:
     command = "echo '1..0 # SKIP needs a card'; exit 4"
     answer = netwarp("exec", "-o", tmp_path / "r", "--junit", tmp_path / "j.xml", "--", "sh", "-c", command)
     assert answer.code == 4
-    assert only_run(tmp_path / "r").status()["status"] == "ok"
+    assert only_run(tmp_path / "r").status()["status"] == RunStatus.OK
     root = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (root.get("failures"), root.get("errors"), root.get("skipped")) == ("0", "0", "1")
     skipped = root.find(".//skipped")
@@ -42,7 +43,7 @@ def test_a_selftest_that_does_not_apply_is_skipped(tmp_path: Path) -> None:
 
 
 def test_a_command_that_takes_too_long_of_its_own_time(tmp_path: Path) -> None:
-    """It is ended on time, says what was still running, and leaves what it has written."""
+    """It is ended on time, names the programs still running, and keeps its files."""
     command = "echo begun; echo kept > kept.txt; sleep 3600"
     (tmp_path / "work").mkdir()
     answer = netwarp(

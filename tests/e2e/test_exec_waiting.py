@@ -1,4 +1,4 @@
-"""Programs that wait by computing: what provably repeats itself gives way, and what merely computes does not."""
+"""Programs that wait by computing: provable repetition gives way, and other computing does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from e2e_compile import compiled
 
 MS = 10**6
 LATE_NS = 10_000
-"""A wait is exact; whom it waits for sleeps a nanosecond more each time (of the clock, the first readings are free)."""
+"""A wait is exact; the awaited program sleeps a nanosecond longer each time (the first clock readings are free)."""
 WAITS = {
     "flag 1000000": MS,
     "floats 1000000": MS,
@@ -37,7 +37,7 @@ def execute(folder: Path, name: str, script: str, *options: str) -> Answer:
 
 
 def test_what_provably_waits_gives_way_and_repeats(tmp_path: Path, computes: Path) -> None:
-    """To a peer, to another thread, and for a signal; the same under load, where it is looked at elsewhere."""
+    """To a peer, to another thread, and for a signal; the same under load, where it is checked elsewhere."""
     script = "; ".join(f"{computes} {kind}" for kind in WAITS)
     quiet = execute(tmp_path, "quiet", script)
     assert quiet.code == 0, quiet.err

@@ -1,4 +1,4 @@
-"""`netwarp explain` finds the packet at which two runs part, and says so."""
+"""`netwarp explain` finds and names the packet at which two runs diverge."""
 
 from __future__ import annotations
 

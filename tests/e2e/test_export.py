@@ -63,7 +63,7 @@ def test_flent_opens_and_draws(result: Path, tmp_path: Path) -> None:
         picture = tmp_path / f"{plot}.png"
         _flent("-i", files[0], "-p", plot, "-o", picture)
         assert picture.stat().st_size > 10_000
-    # As numbers: what Flent reads is what was measured.
+    # As numbers: Flent reads the measured values.
     table = tmp_path / "totals.csv"
     _flent("-i", files[0], "-f", "csv", "-o", table)
     frame = pl.read_csv(table)

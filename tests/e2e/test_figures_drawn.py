@@ -66,7 +66,8 @@ SHORT: dict[str, tuple[str, ...]] = {
     "three-node-published": (*STUDY, "--set", 'duration="14s"'),
     "tuners": (*BRIEF, "--sweep", 'run.tuner=["default", "small-buffers", "fq"]'),
 }
-"""How each is made short; the full three-node studies run iperf3, which takes minutes, and draw the same figures."""
+"""Changes that make each short; the full three-node studies run iperf3, which takes minutes, and draw the same
+figures."""
 KINDS = "cwnd|rtt|queue|throughput|stack|interfaces|bbr|iperf3|jain|monitor"
 LEFT_OUT = {"three-node", "kernel-ab"}
 
@@ -85,7 +86,7 @@ def made(results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, nam
     if name not in results:
         results[name] = tmp_path_factory.mktemp(name) / "r"
         done = netwarp("run", name, *SHORT[name], "--no-plots", "-o", results[name])
-        assert done.code in (0, 1), done.err  # what is expected of a minute does not hold of seconds
+        assert done.code in (0, 1), done.err  # expectations for a minute do not hold for seconds
     return results[name]
 
 
@@ -99,7 +100,7 @@ def test_figures_can_be_read(name: str, results: dict[str, Path], tmp_path_facto
 
 
 def _figures_of_the_lab(name: str) -> list[str]:
-    """The figures that the page of a lab names, where there is one; what it leaves open matches anything."""
+    """The figures that the page of a lab names, if there is one; open parts match anything."""
     page = Path(__file__).parents[2] / "docs" / "labs" / f"{name}.md"
     named = re.findall(rf"`(?:plots/)?((?:{KINDS})-[^`\s]*?)(?:\.png)?`", page.read_text() if page.exists() else "")
     return [re.sub("-?…|METRIC", "*", figure) for figure in named]
@@ -119,7 +120,7 @@ def test_figures_fit_a_column(results: dict[str, Path], tmp_path_factory: pytest
 
 
 def test_the_page_of_figures(results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """It shows what was drawn, and each command in it for something else works."""
+    """It shows the drawn figures, and each of its commands works."""
     path = made(results, tmp_path_factory, "bufferbloat")
     answer = netwarp("plot", path, "--format", "png")
     drawn = {Path(line).name for line in answer.out.split()}
@@ -244,7 +245,7 @@ def test_a_script_draws_the_same(
     theirs = [(np.asarray(times, float), np.asarray(values, float)) for *_, (times, values) in read]
     for curve in ours:
         assert any(_within(curve, *one) for one in theirs), "a curve of the figure is not in the script"
-    if not name.startswith("interfaces"):  # of which the figure leaves out those that carry ACKs
+    if not name.startswith("interfaces"):  # the figure leaves out those that carry ACKs
         assert len(ours) == len(theirs)
 
 
@@ -291,7 +292,7 @@ def test_print(results: dict[str, Path], tmp_path: Path, tmp_path_factory: pytes
         (("--xlim", "5,1"), '"5,1" is not a range: its first end must be below the second'),
         (("--xlim", "5"), '"5" is not a range; write both ends in seconds'),
         (("--xlim", "80,90"), "--xlim begins at 80 s, and the runs end at 3 s"),
-        (("--script",), "--script takes the name of a figure; there are: cwnd-bulk--"),
+        (("--script",), "--script needs the name of a figure; there are: cwnd-bulk--"),
         (("--format", "gif"), '"gif" is not a format of figures'),
         (("cwnd-bulk", "--metric", "flow.rtt_ms"), 'so the name "cwnd-bulk" has no meaning'),
     ],

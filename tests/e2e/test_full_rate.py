@@ -1,4 +1,4 @@
-"""One bulk flow fills any link: neither its generator nor its socket buffers are what limits it."""
+"""One bulk flow fills any link: neither its generator nor its socket buffers limit it."""
 
 from __future__ import annotations
 

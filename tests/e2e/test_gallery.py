@@ -1,6 +1,6 @@
-"""The modules that come with netwarp do what the RFCs and papers that they were written from say.
+"""The modules that come with netwarp behave as the RFCs and papers specify.
 
-The scenarios that show it are beside them, and expect it; docs/gallery.md has the numbers of twenty seeds.
+Their scenarios are beside them, with expectations; docs/gallery.md has the numbers of twenty seeds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Made:
 
 
 def states_of(run: RunDir) -> list[pl.DataFrame]:
-    """For each connection the variables that its congestion control exports."""
+    """The exported variables of each connection's congestion control."""
     names = run.scan("variables")
     table = run.scan("states").join(names, on="variable_id").collect()
     wide = table.pivot("name", index=["tuple_id", "time_ns"], values="value", aggregate_function="first")
@@ -44,7 +44,7 @@ def states_of(run: RunDir) -> list[pl.DataFrame]:
 
 
 def make(name: str, folder: Path) -> Made:
-    """Run a scenario of the gallery, of which all holds that it expects."""
+    """Run a scenario of the gallery, whose expectations must all hold."""
     succeed("run", GALLERY / f"{name}.toml", "--no-plots", "-o", folder / "result")
     return Made(folder / "result")
 
@@ -57,7 +57,7 @@ def run_text(folder: Path, text: str) -> RunDir:
 
 
 def test_hystartpp_changes_phase_where_rfc_9406_says(tmp_path: Path) -> None:
-    """And it neither overshoots nor stops early, which is what the scenario expects."""
+    """It neither overshoots nor stops early, as the scenario expects."""
     run = make("hystartpp", tmp_path).run("HyStart++", seed=3)
     (states,) = states_of(run)
     before = states.with_columns(pl.col("phase", "css_baseline_rtt_us").shift(1).name.suffix("_before"))
@@ -70,7 +70,7 @@ def test_hystartpp_changes_phase_where_rfc_9406_says(tmp_path: Path) -> None:
     assert (entered["rtt_samples"] >= 8).all()
     assert (entered["css_baseline_rtt_us"] == now).all()
     assert (resumed["round_min_rtt_us"] < resumed["css_baseline_rtt_us_before"]).all()
-    # In CSS the window grows by a quarter of what is acknowledged, in slow start by all of it.
+    # In CSS the window grows by a quarter of the acknowledged data, in slow start by all of it.
     grown = states.join(run.scan("acks").collect(), on=["tuple_id", "time_ns"]).with_columns(
         pl.col("snd_cwnd_pkts", "delivered_pkts").diff().name.suffix("_more")
     )
@@ -101,7 +101,7 @@ def l4s(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def bottleneck(run: RunDir) -> pl.DataFrame:
-    """What passed the queue at r1, after the warm-up, with `l4s`: whether it came as ECT(1) or CE."""
+    """Packets that passed the queue at r1 after the warm-up, with `l4s`: whether they came as ECT(1) or CE."""
     (index,) = {end.interface_index for end in run.description.ends if end.name == "bottleneck:r1"}
     packets = run.scan("packets").filter(pl.col("interface_index") == index, pl.col("packet_bytes") > 1000)
     return packets.with_columns((pl.col("ecn_in") % 2 == 1).alias("l4s")).collect()
@@ -122,7 +122,7 @@ def test_marks_and_drops_are_coupled(l4s: Made, point: str) -> None:
 
 
 def test_a_sender_hears_of_each_mark(l4s: Made) -> None:
-    """An ACK stands for packets that all were marked, or all were not, so that the counts agree."""
+    """An ACK covers packets that were all marked, or all unmarked, so that the counts agree."""
     run = l4s.run("1 and 1")
     packets = bottleneck(run).filter(pl.col("l4s"))
     acks = run.scan("acks").filter(pl.col("tuple_id") == packets["tuple_id"][0]).collect()
@@ -146,7 +146,7 @@ rate = "60mbit"
 
 
 def test_overload_drops_l4s_as_well(tmp_path: Path) -> None:
-    """60 Mbit/s that do not slow down on 40: marks do not suffice, and neither queue grows without bound."""
+    """60 Mbit/s that do not slow down on 40: marks are not enough, and neither queue grows without bound."""
     text = 'modules = ["sch_dualpi2.c"]\n' + dumbbell(
         rate="40mbit", delay="5ms", queue="dualpi2", flows=PRAGUE_AND_LOAD
     )
@@ -198,7 +198,7 @@ def test_bbr_goes_through_the_phases_of_the_draft(tmp_path: Path) -> None:
 
 
 def test_bbr_probes_with_precaution_after_losses(tmp_path: Path) -> None:
-    """After an Up that went too high the next ends once its bound is in flight; if that was safe, one more follows."""
+    """After an Up that went too high the next ends once its bound is in flight; if that was safe, another follows."""
     flows = BULK + 'cc = "file:tcp_bbr_draft.c"'
     text = dumbbell(rate="50mbit", delay="20ms", queue="pfifo limit 20", duration="20s", flows=flows)
     (states,) = states_of(run_text(tmp_path, text))
@@ -215,7 +215,7 @@ def test_bbr_probes_with_precaution_after_losses(tmp_path: Path) -> None:
 
 
 def test_bbr_takes_back_what_a_spurious_recovery_did(tmp_path: Path) -> None:
-    """Packets that overtake others pass for losses: Up begins again, and without the bound that it had got."""
+    """Packets that overtake others are taken for losses: Up begins again, without the bound that it had set."""
     flows = BULK + 'cc = "file:tcp_bbr_draft.c"'
     text = dumbbell(rate="20mbit", delay="20ms", queue="pfifo limit 400", flows=flows)
     text = text.replace(
@@ -241,7 +241,7 @@ cc = "file:tcp_bbr_draft.c"
 
 
 def restarts(run: RunDir) -> list[tuple[dict[str, int], pl.DataFrame]]:
-    """For each time that the server sends again after a pause: BBR's state before, and the packets until an ACK."""
+    """For each restart of the server after a pause: BBR's state before, and the packets until an ACK."""
     (index,) = {end.interface_index for end in run.description.ends if end.name == "bottleneck:h2"}
     packets = run.scan("packets").filter(pl.col("interface_index") == index, packet_bytes=FRAME_BYTES).collect()
     found = []
@@ -281,6 +281,6 @@ def test_bbr_leaves_probe_rtt_during_a_pause(tmp_path: Path) -> None:
     runs = pl.read_parquet(tmp_path / "result" / "summary.parquet")["run_id"].unique()
     paused = [one for run in runs for one in restarts(opened.run(run)) if one[0]["mode"] == PROBE_RTT]
     assert paused
-    # 17 packets are the BDP, of which ProbeRTT allows half.
+    # The BDP is 17 packets, of which ProbeRTT allows half.
     for _, packets in paused:
         assert packets.height > 12

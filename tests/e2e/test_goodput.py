@@ -1,4 +1,4 @@
-"""Goodputs on the real engine: by closed forms, by another program's own count, and never above what a link carries."""
+"""Goodputs on the real engine: by closed forms, by another program's count, and never above the link's capacity."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ def test_datagrams_that_come_twice_take_losses_of_iperf3_back(runs: Runs) -> Non
 
 
 def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:
-    """Behind a short queue, segments arrive beyond gaps: ACKs tell of them late and all at once, arrivals do not. What
-    is drawn is what the application could read: all at once as well."""
+    """Behind a short queue, segments arrive beyond gaps: ACKs report them late and all at once, arrivals do not. The
+    curve shows what the application could read: all at once as well."""
     run = runs(
         pair(flow("bulk", "bulk", 'cc = "reno"'), queue="pfifo limit 30", delay="40ms", duration="12s", router=True)
     )
@@ -154,7 +154,7 @@ def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:
     steps = np.bincount(data.sender.times_ns // interval_ns, weights=acked)
     assert steps.max() * 8e3 / interval_ns > 1.5 * most, "there was a repair to speak of"
     assert data.deliveries.total_bytes[-1] == account(run, "bulk")["received_bytes"]
-    # Nothing is lost on the last wire: a segment arrives when its last bit does, and how much is new adds up.
+    # Nothing is lost on the last wire: a segment arrives with its last bit, and the new bytes add up.
     left = run.scan("packets").filter(pl.col("tuple_id").is_in(_tuples(run, "bulk")), fate=0, interface_index=FORWARD)
     due = np.sort(left.collect()["dequeue_ns"].to_numpy()) + 40_000_000 + FRAME * 8 * 100
     arrivals = run.scan("arrivals").filter(payload_bytes=MSS).collect()["time_ns"].to_numpy()
@@ -169,7 +169,7 @@ def _tuples(run: RunDir, name: str) -> list[int]:
 
 
 def test_iperf3s_udp_the_other_way_and_of_a_given_size(runs: Runs) -> None:
-    """With -R it is the client that counts what arrived; with -n a life ends with its last byte."""
+    """With -R the client counts the arrivals; with -n a life ends with its last byte."""
     flows = flow("back", "iperf3", 'protocol = "udp"', 'rate = "2mbit"', 'args = ["-R"]')
     flows += flow("sized", "iperf3", "bytes = 1_000_000", 'start = "1s"', ends=("h3", "h4"))
     text = pair(flows, duration="5s", nodes=TWO_PATHS, link=OTHER_PATH)
@@ -187,7 +187,7 @@ def test_iperf3s_udp_the_other_way_and_of_a_given_size(runs: Runs) -> None:
 
 
 def test_flows_that_follow_each_other_are_no_faster_together_than_their_link(runs: Runs) -> None:
-    """Those that end first have their shares while the others wait: a sum of their rates is more than there is."""
+    """The first to end have had their shares while the others waited: the sum of their rates exceeds the link's."""
     run = runs(
         pair(flow("mice", "bulk", "bytes = 200_000", "count = 20"), queue="pfifo limit 60", duration="8s", router=True)
     )
@@ -201,7 +201,7 @@ def test_flows_that_follow_each_other_are_no_faster_together_than_their_link(run
 
 
 def test_a_link_whose_packets_take_no_whole_nanoseconds_is_full(runs: Runs) -> None:
-    """At 10 Gbit/s a frame takes 1211.2 ns and is given 1211: the link is that much faster than its rate."""
+    """At 10 Gbit/s a frame takes 1211.2 ns and is given 1211, so the link is slightly faster than its rate."""
     run = runs(pair(flow("bulk", "bulk"), rate="10gbit", delay="100us", duration="1s"))
     arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(_tuples(run, "bulk"))).collect()
     times = arrived["time_ns"].to_numpy()
@@ -211,7 +211,7 @@ def test_a_link_whose_packets_take_no_whole_nanoseconds_is_full(runs: Runs) -> N
 
 
 def test_what_iperf3_waits_for_before_its_test_is_not_its_life(runs: Runs) -> None:
-    """Of a long path agreeing on the test takes more than a second, in which it has sent a cookie of 37 bytes."""
+    """On a long path negotiating the test takes more than a second, in which it has sent a cookie of 37 bytes."""
     run = runs(pair(flow("real", "iperf3", 'duration = "4s"'), delay="300ms", duration="8s", router=True))
     ids = _tuples(run, "real")
     sent = run.scan("packets").filter(pl.col("tuple_id").is_in(ids)).collect().sort("enqueue_ns")

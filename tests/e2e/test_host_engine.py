@@ -1,4 +1,4 @@
-"""The engine `host` on this machine's own kernel: it measures, refuses what the kernel lacks, and leaves nothing."""
+"""The engine `host` on this machine's kernel: it measures, refuses what the kernel lacks, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _only(result: Path) -> RunDir:
 
 
 def _listing() -> dict[str, str]:
-    """What of this machine a run might change: interfaces, queues, addresses, routes, namespaces, sysctls, mounts."""
+    """Everything of this machine that a run might change: interfaces, queues, addresses, routes, namespaces,
+    sysctls, mounts."""
     commands = {
         "links": ["ip", "-d", "link"],
         "addresses": ["ip", "address"],
@@ -79,7 +80,7 @@ def _listing() -> dict[str, str]:
         name: subprocess.run(words, capture_output=True, text=True, check=False).stdout
         for name, words in commands.items()
     }
-    # What the kernel counts or draws by itself.
+    # These are counted or drawn by the kernel.
     moving = ("nf_conntrack_count", "fs.", "tcp_fastopen_key", "somaxconn_", "valid_lft")
     return {
         name: "\n".join(line for line in text.splitlines() if not any(m in line for m in moving))
@@ -88,7 +89,7 @@ def _listing() -> dict[str, str]:
 
 
 def _processes(run: str) -> list[int]:
-    """Processes that carry a run's name."""
+    """Processes with a run's name."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -120,7 +121,7 @@ def test_a_run_measures_and_says_what_it_is(result: Path) -> None:
     record = described["lab"]["record"]
     assert (record["exact"], record["sample_ns"]) == (False, 10_000_000)
     assert described["lab"]["machine"]["sysctl"] == {}
-    # Samples, accounts, and nothing of what only exact records have.
+    # Samples and totals, without tables that only exact records have.
     rows = {
         name: run.scan(name).collect().height for name in ("sockets", "queues", "links", "flows", "pings", "machine")
     }
@@ -134,7 +135,7 @@ def test_a_run_measures_and_says_what_it_is(result: Path) -> None:
 
 
 def test_the_network_decides_what_a_flow_gets(result: Path) -> None:
-    """Whatever else this machine does: no more than the rate, and the sender's bytes arrive."""
+    """Regardless of this machine's load: no more than the rate, and the sender's bytes arrive."""
     run = _only(result)
     accounts = {row["name"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     assert all(row["error"] is None for row in accounts.values())
@@ -161,7 +162,7 @@ def test_captures_and_counters_agree(result: Path) -> None:
 
 
 def test_a_verdict_names_what_the_machine_did(result: Path) -> None:
-    """Tests share their machine: a run may be suspect, then with the evidence of its own records."""
+    """Tests share their machine: a run may be suspect, then with the evidence of its records."""
     run = _only(result)
     status = run.status()
     doubts = list(machine_doubts(run))
@@ -282,7 +283,7 @@ def test_doctor_ends_a_run_that_goes_on_for_nobody(running: tuple[subprocess.Pop
     process, run = running
     before = _listing()
     supervisor = min(_processes(run))
-    assert netwarp("doctor", "--clean").err.count(run) == 0, "it is somebody's"
+    assert netwarp("doctor", "--clean").err.count(run) == 0, "it is in use"
     os.kill(supervisor, signal.SIGSTOP)
     process.kill()
     process.communicate(timeout=60)
@@ -294,7 +295,7 @@ def test_doctor_ends_a_run_that_goes_on_for_nobody(running: tuple[subprocess.Pop
 
 
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-# Root of a user namespace in which no other can be made: as on a host that allows none, where root does without.
+# Root of a user namespace in which no other can be made: as on a host that allows none, where root needs none.
 AS_ROOT_ALONE = (
     *("unshare", "--user", "--map-root-user", "sh", "-c"),
     'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
@@ -305,7 +306,7 @@ AS_ROOT_ALONE = (
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become others")
 @pytest.mark.parametrize(("who", "privilege"), [(AS_NOBODY, "user_namespace"), (AS_ROOT_ALONE, "root")])
 def test_it_needs_no_root_or_no_user_namespaces(who: Sequence[str], privilege: str) -> None:
-    """The agent itself, as a copy, since nobody may not read every checkout."""
+    """A copy of the agent, since the user nobody may not read every checkout."""
     with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
         place = Path(name)
         place.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What wires do to packets on the real kernel: at the rates that were asked for, and seeded by what they are."""
+"""Effects of wires on packets on the real kernel: at the configured rates, and seeded by their identity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wire(run: RunDir, interface: int = FORWARD) -> dict[str, int]:
 
 
 def lost(run: RunDir) -> np.ndarray:
-    """For each datagram that was sent, whether it was lost."""
+    """Whether each sent datagram was lost."""
     gone = np.ones(account(run, "cbr")["sent_pkts"], dtype=bool)
     gone[datagrams_of(run, "cbr")["sequence"].to_numpy()] = False
     on_wire = wire(run)["queued_pkts"]
@@ -31,7 +31,7 @@ def lost(run: RunDir) -> np.ndarray:
 
 
 def likely(count: int, trials: int, p: float) -> bool:
-    """Whether so many of so many are within the central 99.9 % of the binomial distribution."""
+    """Whether a number of losses is within the central 99.9 % of the binomial distribution."""
     low, high = stats.binom.interval(0.999, trials, p)
     return bool(low <= count <= high)
 
@@ -72,7 +72,7 @@ def test_gilbert_elliott(runs: Runs, chain: tuple[float, float, float, float], w
 
 
 def test_four_states(runs: Runs) -> None:
-    """p14 alone are isolated losses; with p13 and p31, bursts of 1/p31."""
+    """p14 alone gives isolated losses; with p13 and p31, bursts of 1/p31."""
     run = runs(stream('loss = { forward = "state 2% 25% 0% 100% 3%" }', rate="9mbit"))
     gone = lost(run)
     padded = np.concatenate([[False], gone, [False]])
@@ -115,7 +115,7 @@ def test_reordering_only_where_asked_for(runs: Runs) -> None:
     arrived = datagrams_of(run, "cbr")
     delays = arrived["received_ns"] - arrived["sent_ns"]
     early = int((delays < 10 * MS).sum())
-    # What overtakes skips delay and serialisation.
+    # Packets that overtake skip delay and serialisation.
     assert delays.min() == 0 and likely(early, arrived.height, 0.1)
     in_order = datagrams_of(runs(stream('jitter = "8ms normal"')), "cbr").sort("received_ns", maintain_order=True)
     assert in_order["sequence"].is_sorted(), "jitter alone keeps the order"
@@ -150,7 +150,7 @@ def test_jitter_has_its_distribution(runs: Runs, name: str) -> None:
 
 
 def test_correlation_of_jitter_has_no_effect(runs: Runs) -> None:
-    """What a note of the scenario check says: tabledist() takes the remainder of the correlated number."""
+    """As in the note of the scenario check: tabledist() takes the remainder of the correlated number."""
     run = runs(stream('jitter = { forward = "2ms 50%" }', rate="1mbit", duration="30s", delay="30ms"))
     arrived = datagrams_of(run, "cbr")
     draws = (arrived["received_ns"] - arrived["sent_ns"]).to_numpy()

@@ -1,4 +1,4 @@
-"""`incast` on the real engine: rounds take the time of arithmetic, until a queue is too short for all answers."""
+"""`incast` on the real engine: rounds take the calculated time, until a queue is too short for all answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
 
 HEADERS = 14 + 20 + 32
-"""Of a TCP segment with timestamps: Ethernet, IPv4, TCP."""
+"""Headers of a TCP segment with timestamps: Ethernet, IPv4, TCP."""
 SENDERS = 20
 SMALL = ("senders = 20", "response_size = 1000", 'think = "50ms"')
 CA_LOSS = 4
@@ -24,7 +24,7 @@ RTO_MIN_MS = 200
 
 
 def ms(frames_bytes: float, rate_bps: float = 10e6) -> float:
-    """How long the frames take on a link."""
+    """The transmission time of frames on a link."""
     return frames_bytes * 8 / rate_bps * 1e3
 
 
@@ -34,7 +34,7 @@ def rounds_ms(run: RunDir) -> list[float]:
 
 
 SMALL_MS = 2 * 5 + ms(100 + HEADERS) + SENDERS * ms(1000 + HEADERS)
-"""The first request is there after its own time and the way; from then on answers leave one behind the other."""
+"""The first request takes its own time and the path's; from then on answers leave one after the other."""
 
 
 def test_a_round_takes_a_round_trip_and_the_time_of_its_answers(runs: Runs) -> None:
@@ -42,7 +42,7 @@ def test_a_round_takes_a_round_trip_and_the_time_of_its_answers(runs: Runs) -> N
     times = rounds_ms(run)
     assert len(times) > 20
     assert times[1:] == pytest.approx([SMALL_MS] * (len(times) - 1), abs=0.001)
-    # The first one goes behind the last ACK of each handshake; its first answer behind an ACK that is not delayed yet.
+    # The first one follows the last ACK of each handshake; its first answer follows an ACK that is not delayed yet.
     assert times[0] == pytest.approx(SMALL_MS + (SENDERS + 1) * ms(HEADERS), abs=0.001)
     rows = run.scan("transfers").collect()
     assert set(rows["request_bytes"]) == {SENDERS * 100}

@@ -1,4 +1,4 @@
-"""Where the kernel does other than its words say: what the notes and a run's status say, shown on the kernel itself."""
+"""Deviations of the kernel from its documentation: the notes and a run's status, shown on the kernel itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print("errno", -struct.unpack_from("i", netlink.recv(4096), 16)[0])
 
 
 def overloaded(queue: str, *commands: str) -> str:
-    """Datagrams at twice the rate, and what a shell on the router prints at the end."""
+    """Datagrams at twice the rate, and the final output of a shell on the router."""
     script = "; ".join([*commands, "sleep 6", "tc -d qdisc show dev eth0"])
     flows = flow("load", "cbr", 'rate = "20mbit"')
     flows += flow("look", "command", f'client = ["sh", "-c", {script!r}]', ends=("r1", "h2"))
@@ -39,7 +39,7 @@ def overloaded(queue: str, *commands: str) -> str:
 
 
 def probability(run: RunDir) -> float:
-    """RED's max_p as the kernel has it now."""
+    """RED's present max_p."""
     found = re.search(r"red .*probability ([0-9.e-]+)", (run.path / "look-client.out").read_text())
     assert found
     return float(found[1])
@@ -146,11 +146,11 @@ BOOT = [
     "epollctl add err fd 6, Operation not permitted",
     "This architecture does not have kernel memory protection.",
 ]
-"""What User Mode Linux says of itself at the level of warnings before the first program starts."""
+"""Messages of User Mode Linux at the level of warnings before the first program starts."""
 
 
 def test_the_kernel_warns_of_nothing(runs: Runs) -> None:
-    """Neither on its console nor in what a program of the lab reads, but for the boot, all at time 0."""
+    """Neither on its console nor in the log that a program of the lab reads, except for the boot, all at time 0."""
     flows = flow("bulk", "bulk", "count = 10") + flow(
         "back", "bulk", 'cc = "bbr"', 'family = "ipv6"', ends=("h2", "h1")
     )

@@ -1,7 +1,7 @@
-"""Kernels by name: in a scenario, as an axis, in what was stored, when it is run again.
+"""Kernels by name: in a scenario, as an axis, in stored results, in a rerun.
 
-The second kernel is a copy of the first with a byte more at its end, so that it is another by its digest, and the same
-in what it does: building one takes minutes (tests/nightly does).
+The second kernel is a copy of the first with an additional byte at its end, so that its digest differs and its
+behaviour does not: building one takes minutes (tests/nightly does).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def another(stock: Kernel, place: Path, name: str, more: bytes) -> None:
-    """A copy of a kernel that is another by its digest."""
+    """A copy of a kernel with another digest."""
     key = name.encode().hex().ljust(16, "0")[:16]
     shutil.copytree(stock.directory, place / key)
     with (place / key / "linux").open("ab") as image:

@@ -1,4 +1,5 @@
-"""What others on the host do to the processes of a run gives no other bytes. `make nightly` tries 40 of each kind."""
+"""Signals of other processes on the host to those of a run do not change bytes. `make nightly` tries 40 of each
+kind."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ TRIES = 8
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, str], float]:
-    """The bytes of the run when nobody touches it, and the seconds that it took."""
+    """The bytes of an undisturbed run, and its duration in seconds."""
     begin = time.monotonic()
     found = run_once(SCENARIO, tmp_path_factory.mktemp("usual") / "run")
     return found, time.monotonic() - begin
@@ -39,7 +40,7 @@ def test_a_killed_program_fails_the_run_and_says_what_may_have_killed_it(
 ) -> None:
     """The agent is the first of the programs, and needed to the end.
 
-    Before it there is a child from which the kernel learns what registers a new process has.
+    Before it there is a child by which the kernel learns the registers of a new process.
     """
     for number in range(10):
         fate = strike(Blow((S.SIGKILL,), "program", number * 0.02), usual[0], tmp_path / str(number))

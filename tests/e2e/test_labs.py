@@ -1,4 +1,4 @@
-"""The teaching labs: each whole scenario as it is shipped, and what its page claims, from the records."""
+"""The teaching labs: each whole scenario as it is shipped, and its page's claims, from the records."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from netwarp.studies.connection_monitor.analysis import METRICS
 RECOVERY = 3
 """ca_state TCP_CA_Recovery; 4 is TCP_CA_Loss."""
 PURGED = "queue_purge"
-"""Why packets are dropped when a queue is reset (docs/records.md)."""
+"""The reason of drops when a queue is reset (docs/records.md)."""
 
 
 def lab(name: str, place: Path, *arguments: str) -> ResultDir:
-    """The whole shipped scenario; all that it expects must hold."""
+    """The whole shipped scenario; all of its expectations must hold."""
     done = netwarp("run", name, "-o", place, "--no-plots", *arguments)
     assert done.code == 0, done.out + done.err
     return open_result(place)
@@ -46,7 +46,8 @@ CHANGES = [(10, 10e6), (20, 1e6), (30, 50e6), (40, 1e6), (50, 100e6)]
 @pytest.mark.parametrize("case", DISCIPLINES)
 @pytest.mark.parametrize(("at_s", "rate_bps"), CHANGES)
 def test_a_change_of_rate_leaves_the_queue_as_it_is(mitigate: ResultDir, case: str, at_s: int, rate_bps: float) -> None:
-    """What waits at the change goes on waiting: nothing is purged, the length does not jump, the new pace holds."""
+    """Packets that wait at the change go on waiting: nothing is purged, the length does not jump, the new pace
+    holds."""
     run = named(mitigate, case)
     (bottleneck,) = (end for end in run.description.ends if end.name == "bottleneck:r1")
     packets = run.scan("packets").filter(interface_index=bottleneck.interface_index).collect()
@@ -55,7 +56,7 @@ def test_a_change_of_rate_leaves_the_queue_as_it_is(mitigate: ResultDir, case: s
     assert not (packets["drop_reason"] == purged).any()
     left = pl.min_horizontal("dequeue_ns", "drop_ns")
     waiting = packets.filter(pl.col("enqueue_ns") < at, left.is_null() | (left > at))
-    # Nothing of it is lost at that moment: who is dropped is dropped later, when CoDel's law or PIE's has come to that.
+    # Nothing is lost at that moment: packets are dropped later, by CoDel's or PIE's law.
     assert waiting.filter(pl.col("drop_ns") <= at + 10**6).height == 0
     lengths = packets.filter(pl.col("enqueue_ns") >= at).sort("enqueue_ns")
     first = lengths.row(0, named=True)
@@ -85,7 +86,7 @@ def test_what_tail_drop_costs_and_what_short_queues_cost(mitigate: ResultDir) ->
 
 
 def test_seconds_without_any_transfer_are_0_in_the_figure_and_arrivals_go_on(mitigate: ResultDir) -> None:
-    """What arrives behind the gap is no use to the application: seconds 25 to 29 of tail drop."""
+    """Data that arrive behind the gap are of no use to the application: seconds 25 to 29 of tail drop."""
     run = named(mitigate, "tail drop")
     bulk = next(data for data in load_flows(run, transits=False) if data.flow.name == "bulk")
     assert bulk.deliveries is not None
@@ -111,7 +112,7 @@ PATH_PKTS = (20 + FRAME_MS * (1 + 66 / 1514) + FRAME_MS / 100) / FRAME_MS
 def test_valleys_and_first_peaks_are_what_beta_and_slow_start_say(
     bufferbloat: ResultDir, cc: str, beta: float, limit: int
 ) -> None:
-    """Metrics against closed forms, and against a count of their own from the records."""
+    """Metrics compared with closed forms, and with a separate count from the records."""
     (run,) = (
         bufferbloat.run(run.id)
         for run in bufferbloat.planned
@@ -135,7 +136,7 @@ def test_valleys_and_first_peaks_are_what_beta_and_slow_start_say(
 
 
 def test_with_segmentation_offloads_the_first_peak_is_six_times_the_limit(tmp_path: Path) -> None:
-    """A place of the queue holds what the sender's interface handed over in one piece, the window counts segments."""
+    """A place in the queue holds what the sender's interface passed on in one piece, the window counts segments."""
     offloads = ("--set", "links.access.offload=true", "--set", "links.bottleneck.offload=true")
     rest = ("--set", "flows.bulk.cc=reno", "--set", "links.bottleneck.queue=pfifo limit 50", "--set", "duration=20s")
     done = netwarp("run", "bufferbloat", *offloads, *rest, "--no-plots", "-o", tmp_path / "r")
@@ -150,14 +151,14 @@ def fight(tmp_path_factory: pytest.TempPathFactory) -> ResultDir:
 
 
 def acknowledged_mbps(run: RunDir, start_s: int, end_s: int) -> float:
-    """What the ACKs of TCP acknowledged between two moments, by the last of each."""
+    """TCP payload acknowledged between two moments, by the last ACK of each."""
     acks = run.scan("acks").select("time_ns", "bytes_acked").collect()
     by = [int(acks.filter(pl.col("time_ns") <= at * 10**9)["bytes_acked"].to_numpy().max()) for at in (start_s, end_s)]
     return (by[1] - by[0]) * 8 / (end_s - start_s) / 1e6
 
 
 def delivered_mbps(run: RunDir, start_s: int, end_s: int) -> float:
-    """The payload of UDP that arrived between two moments."""
+    """UDP payload that arrived between two moments."""
     arrived = run.scan("datagrams").filter(pl.col("received_ns").is_between(start_s * 10**9, end_s * 10**9))
     return float(arrived.select(pl.sum("payload_bytes")).collect().item()) * 8 / (end_s - start_s) / 1e6
 
@@ -179,7 +180,7 @@ def test_tcp_alone_is_at_the_rate_in_its_third_second(fight: ResultDir) -> None:
 
 
 def test_the_curve_of_the_assignment_is_that_of_udp_which_joins_after_seven_seconds(fight: ResultDir) -> None:
-    """9.6 Mbit/s until then, and a third of that in the seconds that are left: 6.5, 2.2 and 1.2."""
+    """9.6 Mbit/s until then, and a third of that in the remaining seconds: 6.5, 2.2 and 1.2."""
     run = of_case(fight, "UDP from 7 s on")["pfifo"]
     flows = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
     mine = [number for number, flow_id in flows.items() if run.description.flows[flow_id].name == "tcp"]
@@ -201,7 +202,7 @@ def test_a_queue_for_each_leaves_tcp_two_thirds_of_its_half(fight: ResultDir) ->
 
 @pytest.mark.parametrize("queue", ["pfifo", "red", "codel", "pie", "fq_codel", "cake"])
 def test_tcp_and_udp_share_what_the_link_carries(fight: ResultDir, queue: str) -> None:
-    """After UDP has joined, the frames of both are what the link sent, nearly its 10 Mbit/s, and UDP loses its rest."""
+    """After UDP has joined, the frames of both are all that the link sent, nearly its 10 Mbit/s; UDP loses the rest."""
     run = of_case(fight, "TCP and UDP")[queue]
     tcp, udp = acknowledged_mbps(run, 20, 60), delivered_mbps(run, 20, 60)
     metrics = fight.summary().filter(run_id=run.path.name)
@@ -221,7 +222,7 @@ def differential(tmp_path_factory: pytest.TempPathFactory) -> ResultDir:
 
 
 def test_the_monitor_against_the_baseline(differential: ResultDir) -> None:
-    """The table agrees with what the ACKs' own records say, and with arithmetic."""
+    """The table agrees with the ACKs' own records, and with calculation."""
     table = pl.read_csv(differential.path / "connection-monitor" / "differences.csv")
     assert table.height == 13 * len(METRICS)
     assert set(table["status"]) == {"ok"}

@@ -21,7 +21,7 @@ def test_a_star_of_four_hundred(runs: Runs) -> None:
 
 
 def test_a_busy_set_up_loses_nothing(runs: Runs) -> None:
-    """Programs that set up some nodes take so many calls that time passes, before others have been set up at all."""
+    """Programs that set up some nodes make so many calls that time passes before others have been set up at all."""
     lines = "".join(f'"qdisc {verb} dev {{dev}} root handle 1: pfifo", ' for verb in ("add", "del")) * 500
     raw = "".join(f"[links.l{link}.raw]\nh{link} = [{lines}]\n" for link in range(30))
     text = star(40, duration="0.5s").replace("[flows", f"{raw}[flows", 1)

@@ -1,4 +1,4 @@
-"""What the network loses is a result: echo requests at a full queue, connections that are never made."""
+"""Loss in the network is a result: echo requests at a full queue, connections that are never made."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ LATER = (
     )
     .replace("h2 = {}", 'h2 = { sysctl = { "net.ipv4.tcp_retries2" = 3 } }')
 )
-"""An outage that is longer than TCP retransmits, which is some seconds."""
+"""An outage that is longer than TCP's retransmissions, which last some seconds."""
 
 
 def test_a_request_that_finds_a_full_queue_is_lost(runs: Runs) -> None:
@@ -124,7 +124,7 @@ def test_flows_that_never_connect_are_a_result(runs: Runs) -> None:
 
 
 def test_a_connection_that_a_host_refuses_to_carry_is_a_failure(tmp_path: Path) -> None:
-    """No packet was lost: the router does not forward what the lab says that it does."""
+    """No packet was lost: the router does not forward although the lab says so."""
     text = OUTAGE.replace('[[changes]]\nat = "0s"\nlink = "bottleneck"\noutage = "10s"\n', "")
     text = text.partition("[flows.sized]")[0].replace(
         "r1 = { forward = true }", 'r1 = { forward = true, sysctl = { "net.ipv4.ip_forward" = 0 } }'

@@ -1,4 +1,5 @@
-"""Mahimahi's traces against mm-link, ported from its source: every departure and every drop, to the nanosecond."""
+"""Mahimahi's traces compared with mm-link, ported from its source: every departure and every drop, to the
+nanosecond."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ PACKET_SIZE = 1504
 class LinkQueue:
     """mm-link's LinkQueue with a DropTailPacketQueue (link_queue.cc, drop_tail_packet_queue.hh), line by line.
 
-    What mm-link reads from its TUN device is IP and four bytes, and its clock has milliseconds.
+    mm-link reads IP and four bytes from its TUN device, and its clock has milliseconds.
     """
 
     def __init__(self, schedule: list[int], limit: int) -> None:
@@ -122,7 +123,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def packets_at(run: RunDir, interface: int) -> pl.DataFrame:
-    """Every packet that came to a queue, in order; of those that came at one instant first the one that left first."""
+    """Every packet that came to a queue, in order; of those of one instant, first the one that left first."""
     rows = run.scan("packets").filter(pl.col("interface_index") == interface).collect()
     return rows.sort("enqueue_ns", "dequeue_ns", nulls_last=True, maintain_order=True)
 
@@ -181,7 +182,7 @@ def test_aggregates_use_what_their_packets_would(runs: Runs, folder: Path, famil
 
 
 def test_packets_that_gro_makes_one_of_are_not_lost(runs: Runs, folder: Path) -> None:
-    """Fifty opportunities at once let that many packets arrive together; `runs` says that all sums come out."""
+    """Fifty opportunities at once let that many packets arrive together; `runs` checks that all sums match."""
     text = scenario(folder, "bursts", flows=flow("bulk", "bulk"))
     run = runs(text.replace("delay =", "offload = true\ndelay ="))
     came = run.scan("arrivals").filter(pl.col("new_bytes") > PACKET_SIZE).collect()
@@ -219,7 +220,7 @@ def test_two_runs_are_the_same_bytes(runs: Runs, folder: Path) -> None:
 def test_any_queue_stands_under_it(runs: Runs, folder: Path, queue: str) -> None:
     """Packets leave at instants of the trace, no more bytes than it lets through, and are all accounted for."""
     text = scenario(folder, "radio").replace(f"pfifo limit {LIMITS[FORWARD]}", queue)
-    run = runs(text)  # which is ok, so that packets are conserved
+    run = runs(text)  # its status is ok, so packets are conserved
     sent = packets_at(run, FORWARD).filter(fate=0)
     trace = TRACES["radio"][FORWARD]
     counts = {at: trace.count(at) for at in trace}

@@ -1,4 +1,4 @@
-"""Modules with one bug each: a report names the module, the function and the line, and comes at once."""
+"""Modules with one bug each: a report names the module, the function and the line, and comes immediately."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from e2e_command import netwarp
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.store.documents import StatusJson
+from netwarp.store.run_status import RunStatus
 
 MODULE = """
 #include <linux/delay.h>
@@ -71,7 +72,7 @@ def status_of(folder: Path, bug: str) -> StatusJson:
 )
 def test_a_fault_is_named_with_its_line(tmp_path: Path, bug: str, said: str) -> None:
     status = status_of(tmp_path, bug)
-    assert status["status"] == "failed", status
+    assert status["status"] == RunStatus.FAILED, status
     reason = str(status["reason"])
     assert reason.startswith("a module went wrong: "), reason
     assert said in reason
@@ -80,7 +81,7 @@ def test_a_fault_is_named_with_its_line(tmp_path: Path, bug: str, said: str) -> 
 
 def test_a_delay_in_an_interrupt_is_no_fault(tmp_path: Path) -> None:
     """Ticks come meanwhile, on the same stack."""
-    assert status_of(tmp_path, "udelay(1500);")["status"] == "ok"
+    assert status_of(tmp_path, "udelay(1500);")["status"] == RunStatus.OK
 
 
 def test_kernel_code_that_waits_by_asking_again_gets_on(tmp_path: Path) -> None:

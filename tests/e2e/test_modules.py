@@ -1,4 +1,4 @@
-"""Kernel modules of the user's own: compiled for the run's kernel, loaded, recorded, and blamed by the line."""
+"""The user's kernel modules: compiled for the run's kernel, loaded, recorded, and named by the line in errors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.module import shipped_modules
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 
 TEMPLATE = shipped_modules()["tcp_template.c"].read_text()
 COUNTING = "	t->acked += rs->acked_sacked;"
@@ -21,7 +22,7 @@ FRAME_BYTES = 1514
 
 
 def write(folder: Path, name: str, change: str = COUNTING) -> str:
-    """The template under another name, with another line; returns its place for a `cc`."""
+    """Write the template under another name, with another line; return its place for a `cc`."""
     text = TEMPLATE.replace('"template"', f'"{name}"').replace(COUNTING, change)
     (folder / f"tcp_{name}.c").write_text(text)
     return f"file:./tcp_{name}.c"
@@ -34,21 +35,21 @@ def run(folder: Path, *arguments: str, text: str | None = None) -> Answer:
 
 
 def reason(folder: Path, answer: Answer) -> str:
-    """Why the one run failed, which was said as well."""
+    """The reason of the only run's failure, which was printed as well."""
     assert answer.code == 3, answer.err
     assert "Traceback" not in answer.err
     status = only_run(folder / "result").status()
-    assert status["status"] == "failed"
+    assert status["status"] == RunStatus.FAILED
     assert " ".join(str(status["reason"]).split()) in answer.words
     return str(status["reason"])
 
 
 @pytest.mark.parametrize("window", [40, 100])
 def test_a_fixed_window_gives_the_round_trip_that_it_must(tmp_path: Path, window: int) -> None:
-    """W packets in flight at 10 Mbit/s: W x 1514 x 8 / 10^7 s, whatever the path.
+    """W packets in flight at 10 Mbit/s: W x 1514 x 8 / 10^7 s, on any path.
 
-    An ACK stands for two packets, and lets two go: the second of them completes the window, the first has one packet
-    less before it. A sample is of the newest that an ACK stands for, which may be either.
+    An ACK covers two packets, and releases two: the second of them completes the window, the first has one packet less
+    before it. A sample is of the newest packet that an ACK covers, which may be either.
     """
     answer = run(tmp_path, "--set", f'flows.bulk.cc="file:tcp_template.c window={window}"')
     assert answer.code == 0, answer.err
@@ -70,7 +71,7 @@ def test_what_a_module_exports_is_recorded_after_each_ack(tmp_path: Path) -> Non
     acks = made.scan("acks").filter(pl.col("tuple_id") == states["tuple_id"][0]).collect()
     acked, lowest = (states.filter(pl.col("name") == name) for name in ("acked", "min_rtt_us"))
     assert acked["time_ns"].to_list() == acks["time_ns"].to_list()
-    # What it has counted by itself, and what the kernel has: the SYN's ACK is in the second alone.
+    # The module's count, and the kernel's: only the latter includes the SYN's ACK.
     assert acked["value"][-1] == pytest.approx(acks["delivered_pkts"][-1], abs=1)
     # The first sample is the SYN's, before the congestion control begins.
     assert lowest["value"][-1] == acks["rtt_us"].drop_nulls()[1:].min()
@@ -109,7 +110,7 @@ def test_a_warning_that_involves_no_module_makes_a_run_suspect(tmp_path: Path) -
     answer = run(tmp_path, text='modules = ["./late.c"]\n' + dumbbell(duration="2s"))
     assert "suspect" in answer.err
     status = only_run(tmp_path / "result").status()
-    assert status["status"] == "suspect"
+    assert status["status"] == RunStatus.SUSPECT
     assert "its kernel warned: WARNING: CPU: 0 PID: " in str(status["reason"])
     assert "lib/refcount.c:" in str(status["reason"])
 
@@ -132,7 +133,7 @@ def test_a_text_that_says_what_the_binary_does_not_register_is_refused(tmp_path:
     (tmp_path / "tcp_two.c").write_text(text.replace('("two")', '/* so */ "t" "wo"'))
     answer = run(tmp_path, "--set", "flows.bulk.cc=file:./tcp_two.c")
     assert answer.code == 2
-    assert "tcp_two.c has two once it is compiled, and its text says" in answer.words
+    assert "tcp_two.c registers two once it is compiled, but its source says" in answer.words
 
 
 def test_two_modules_compete_in_one_run(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_what_does_not_compile_is_refused_in_the_compilers_words(tmp_path: Path)
 
 
 def test_the_first_error_is_said_first(tmp_path: Path) -> None:
-    """Before warnings that the compiler has about lines above it."""
+    """It precedes warnings of the compiler about lines above it."""
     change = f"	int unused;\n{COUNTING}\n	t->first = 1;\n	t->second = 2;"
     cc = write(tmp_path, "two", change)
     line = (tmp_path / "tcp_two.c").read_text().splitlines().index("	t->first = 1;") + 1
@@ -189,7 +190,7 @@ def test_one_module_that_does_not_compile_fails_its_runs_alone(tmp_path: Path) -
     assert re.search(
         r"note: the module \S*tcp_bad\.c does not compile for the kernel \S+: \S*tcp_bad\.c:\d+", answer.words
     )
-    assert "note: 1 of 3 runs load what does not compile, and fail" in answer.words
+    assert "note: 1 of 3 runs load a module that does not compile, and fail" in answer.words
     # A warning of what compiles is shown as well.
     assert re.search(r"note: the compiler says: .*tcp_good\.c:\d+:\d+: warning: unused variable 'unused'", answer.words)
     result = open_result(tmp_path / "result")
@@ -211,7 +212,7 @@ def test_a_parameter_that_the_module_lacks_is_refused(tmp_path: Path) -> None:
 
 
 def test_compiling_reads_no_file_but_the_systems(tmp_path: Path) -> None:
-    """A Kbuild is a program: what it runs is kept from the user's files, as runs are."""
+    """A Kbuild is a program, which may not read the user's files, like the programs of runs."""
     secret = tmp_path / "secret"
     secret.write_text("hidden")
     module = tmp_path / "mine"
@@ -234,7 +235,7 @@ def test_a_result_is_run_again_from_the_modules_that_it_keeps(tmp_path: Path) ->
 
 
 def test_each_save_gets_a_verdict(tmp_path: Path) -> None:
-    """The first is what the file says when the command starts; one that does not compile is an answer, too."""
+    """The first is for the file when the command starts; an error of the compiler is a verdict, too."""
     file = tmp_path / write(tmp_path, "mine").removeprefix("file:")
     (tmp_path / "s.toml").write_text(dumbbell(duration="4s", queue="pfifo limit 300"))
     command: list[str | Path] = ["dev", file, "--scenario", tmp_path / "s.toml", "--against", "cubic", "--saves", "1"]

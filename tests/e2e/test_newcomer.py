@@ -1,4 +1,4 @@
-"""What `netwarp new` and `netwarp run` give a newcomer, against a snapshot: one seed gives one result."""
+"""Output of `netwarp new` and `netwarp run` for a newcomer, compared with a snapshot: one seed gives one result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks in examples/ run from top to bottom, and results show themselves in them."""
+"""The notebooks in examples/ run from top to bottom, and show results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from nbclient import NotebookClient
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LIMIT_S = 120
-"""A hang must end the tests; nothing that works comes near it."""
+"""A hang must end the tests; no working notebook comes near this."""
 
 
 PACKET_US = 1514 * 8 / 10
-"""How long a packet takes at 10 Mbit/s. An ACK covers two, and its sample is of the later one."""
+"""The transmission time of a packet at 10 Mbit/s. An ACK covers two, and its sample is of the later one."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a machine has started ends with its guard, even if its kernel was taken over and the guard is killed."""
+"""All processes of a machine end with its guard, even if its kernel is compromised and the guard is killed."""
 
 import contextlib
 import os
@@ -16,6 +16,7 @@ from e2e_traffic import flow, pair
 from netwarp import doctor
 from netwarp.engines.orphans import machines
 from netwarp.kernels import cache_directory
+from netwarp.store.run_status import RunStatus
 
 NETWARP = Path(sys.executable).with_name("netwarp")
 PATIENCE_S = 60.0
@@ -75,7 +76,7 @@ def in_session(session: int) -> dict[int, str]:
 
 
 def naming(directory: Path) -> list[int]:
-    """Processes that a directory was named to, or that work in it: the run, its guard and keeper, and the machine."""
+    """Processes that name a directory or work in it: the run, its guard and keeper, and the machine."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -87,7 +88,7 @@ def naming(directory: Path) -> list[int]:
 
 @pytest.fixture(params=["as the user", "without privileges"])
 def prefix(request: pytest.FixtureRequest) -> list[str]:
-    """What starts netwarp: root may make pid namespaces, and others may not."""
+    """Prefix that starts netwarp: root may make pid namespaces, and others may not."""
     if request.param == "as the user":
         return []
     if os.geteuid() != 0:
@@ -97,7 +98,7 @@ def prefix(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture
 def run(tmp_path: Path, prefix: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
-    """A run whose kernel starts processes that no kernel's own code would, and that then goes on for long."""
+    """A run whose kernel starts processes as no unmodified kernel would, and that then continues for long."""
     with started(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="300s", rate="1gbit")) as run:  # takes minutes
         yield run
 
@@ -163,14 +164,14 @@ def test_it_ends_with_all_who_look_after_it(
 ) -> None:
     guard = guard_of(run, tmp_path)
     keeper = keeper_of(guard)
-    # Nobody can do anything before all are dead.
+    # Nothing can react before all are dead.
     watching = (run.pid, guard, keeper)
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in watching:
             os.kill(pid, number)
     run.wait()
     wait_for("their end", lambda: not {guard, keeper} & in_session(guard).keys())
-    # In a pid namespace by the kernel of the host; elsewhere some are left, and can be found.
+    # In a pid namespace the host's kernel ends them; elsewhere some are left, and can be found.
     if os.geteuid() == 0 and not prefix:
         wait_for("the end of all", lambda: not in_session(guard))
     else:
@@ -187,4 +188,4 @@ def test_it_ends_with_the_machine(prefix: list[str], tmp_path: Path) -> None:
         guard = guard_of(run, tmp_path)
         assert run.wait(PATIENCE_S) == 0
         assert not in_session(guard)
-    assert only_run(tmp_path / "result").status()["status"] == "ok"
+    assert only_run(tmp_path / "result").status()["status"] == RunStatus.OK

@@ -1,4 +1,4 @@
-"""A monitor of the user's own, as docs/own-programs.md has it, in a lab: what it prints is what the kernel recorded."""
+"""A user's monitor, as in docs/own-programs.md, in a lab: its output equals the kernel's records."""
 
 from __future__ import annotations
 

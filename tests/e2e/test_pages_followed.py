@@ -1,4 +1,4 @@
-"""Every command of README.md and docs/ does what its page says; those that take minutes do so in tests/nightly."""
+"""Every command of README.md and docs/ behaves as on its page; tests/nightly runs those that take minutes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from documented import PAGES, ROOT, Block, Command, blocks_of, follow, skipped, surroundings
 
 LIMIT_S = 120.0
-"""A hang must end the tests; nothing that works comes near it."""
+"""A hang must end the tests; no working command comes near this."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -29,5 +29,5 @@ def test_what_is_not_run_has_a_reason(block: Block, command: Command, reason: st
 
 
 def test_every_command_is_known() -> None:
-    """Blocks that hold none have a language, so that none is left out by mistake."""
+    """Blocks without commands have a language, so that none is left out by mistake."""
     assert sum(len(block.commands()) for page in PAGES for block in blocks_of(page)) > 100

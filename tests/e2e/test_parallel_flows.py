@@ -1,4 +1,4 @@
-"""Flows that connect ahead of their start, as iperf3 -P does, and what becomes of BBR where one connects late."""
+"""Flows that connect ahead of their start, as iperf3 -P does, and BBR when one of them connects late."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from e2e_runs import Runs
 from e2e_traffic import account, flow, pair, values
 from netwarp.stats.fairness import jain_index
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 
 START_NS = 2 * 10**9
 AHEAD = 'connect_ahead = "1500ms"'
@@ -54,7 +55,7 @@ def test_ten_bbr_flows_that_connect_ahead_share_alike_under_every_seed(runs: Run
     result = open_result(runs.result(text, "--seeds", "5"))
     for planned in result.planned:
         run = result.run(planned.id)
-        assert run.status()["status"] == "ok", run.status()
+        assert run.status()["status"] == RunStatus.OK, run.status()
         goodputs = [values(run, f"many.{number}")["goodput_mbps"] for number in range(10)]
         fairness = jain_index(goodputs)
         assert fairness is not None and fairness > 0.9, (planned.seed, goodputs)

@@ -1,4 +1,4 @@
-"""`netwarp pcap` as people use it: its formats, what it says of bad input, and the kernel's own account beside it."""
+"""`netwarp pcap` in use: its formats, its errors for bad input, and comparison with the kernel's counts."""
 
 from __future__ import annotations
 

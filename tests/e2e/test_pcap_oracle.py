@@ -1,4 +1,4 @@
-"""`netwarp pcap` against tshark, packet by packet: what one finds of a segment, the other finds."""
+"""`netwarp pcap` compared with tshark, packet by packet: both have the same findings for each segment."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_conversations_at_random(seed: int, tmp_path: Path) -> None:
     agree(write_pcap(tmp_path / "talk.pcap", Talk(seed).packets))
 
 
-# Each ends what it shows with a name that tshark must find as well: a capture that shows nothing tests nothing.
+# The name of each case ends with a finding that tshark must have as well: a capture without it tests nothing.
 
 HANDSHAKE = [
     (0, segment(0, 999, 0, SYN, window=64000, options=mss(2))),
@@ -318,7 +318,7 @@ def test_ipv6(extensions: str, tmp_path: Path) -> None:
     assert len(agree(write_pcap(tmp_path / "six.pcap", packets))) == len(TALK)
 
 
-@pytest.mark.parametrize("snap", [76, 80, 96])  # tshark says nothing of a segment whose options are cut off
+@pytest.mark.parametrize("snap", [76, 80, 96])  # tshark ignores a segment whose options are cut off
 def test_snapped(snap: int, tmp_path: Path) -> None:
     agree(write_pcap(tmp_path / "snapped.pcap", Talk(11).packets, snap=snap))
 
@@ -334,13 +334,13 @@ def test_pcap_of_either_order_and_resolution(order: str, nanoseconds: bool, tmp_
 def test_pcapng(order: str, resolution: int | None, tmp_path: Path) -> None:
     exponent = 6 if resolution is None else resolution
     per_second = 1 << (exponent & 0x7F) if exponent & 0x80 else int(10**exponent)
-    # Two interfaces, in two sections of either byte order; their clocks differ where no time is lost by that.
+    # Two interfaces, in two sections of either byte order; their clocks differ in ways that lose no time.
     first, first_per_second = (9, 10**9) if resolution == 10 else (resolution, per_second)
     data = b""
     for number, (time, raw) in enumerate(TALK):
         if number in (0, 70):
             data += section(order) + interface(order, ETHERNET, first) + interface(order, RAW, resolution)
-            data += block(order, 5, b"\0" * 12) + block(order, 0x0F00, b"of a kind that nobody knows")
+            data += block(order, 5, b"\0" * 12) + block(order, 0x0F00, b"of an unknown kind")
         if number % 3 == 0:
             ticks = (T0 + time) * first_per_second // 10**9
             data += enhanced(order, 0, ticks, bytes(12) + b"\x08\0" + raw)

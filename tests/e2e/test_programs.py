@@ -11,6 +11,7 @@ from e2e_compile import compiled
 from e2e_runs import Runs
 from e2e_traffic import account, flow, pair, values
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 
 PYTHON = "python3"
 
@@ -104,11 +105,11 @@ def test_a_program_that_misbehaves_fails_its_run_alone(tmp_path: Path) -> None:
         found = result.run(planned.id).status()
         status[json.loads((result.run(planned.id).path / "run.json").read_text())["case"]] = found
     for case, reason in REASONS.items():
-        assert status[case]["status"] == "failed", case
+        assert status[case]["status"] == RunStatus.FAILED, case
         assert reason in " ".join(str(status[case]["reason"]).split()), status[case]
         assert "bad" in str(status[case]["reason"]) or case == "client spins"
     for case in ("good", "client sleeps"):
-        assert status[case]["status"] == "ok", status[case]
+        assert status[case]["status"] == RunStatus.OK, status[case]
     size = sum(path.stat().st_size for path in (tmp_path / "result").rglob("*") if path.is_file())
     assert size < 10 << 20, "what was written too much is not kept"
 
@@ -117,8 +118,8 @@ def test_a_program_that_misbehaves_fails_its_run_alone(tmp_path: Path) -> None:
 def test_a_program_keeps_its_registers(
     runs: Runs, tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel leaves the FPU state in the host process that runs an address space, as long as nobody else needs it
-    there (patch 0008): threads, signals, forks and children that share memory are those who do."""
+    """The kernel leaves the FPU state in the host process that runs an address space, until another task needs it
+    there (patch 0008): threads, signals, forks and children that share memory do."""
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     program = compiled(Path(__file__).with_name("registers.c"), tmp_path / "registers", "-pthread")
@@ -147,8 +148,8 @@ print(reads, time.monotonic() - end)
 def test_spinning_gets_dearer_but_not_for_who_sends(runs: Runs, tmp_path: Path) -> None:
     """docs/time.md: 1,000 readings are free, 199,000 take 50 ns, and the others a 1,024th of the time since the first.
 
-    That time grows from 10 ms to a second in 1,024 ln(100) = 4,700 readings. Who sends is charged for calls beyond
-    100,000 alone, each 1 us since it moves data.
+    That time grows from 10 ms to a second in 1,024 ln(100) = 4,700 readings. A program that sends is charged only for
+    calls beyond 100,000, each 1 us since it moves data.
     """
     (tmp_path / "spins.py").write_text(SPINS)
     (tmp_path / "sends.py").write_text(SENDS)

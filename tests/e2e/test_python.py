@@ -1,4 +1,4 @@
-"""The Python interface, by the document that explains it: every block is run, in its order."""
+"""The Python interface, by its page: every block is run, in order."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The same seed is the same bytes: over sizes of memory, on a busy host. `make nightly` makes 200 of them."""
+"""The same seed gives the same bytes: over sizes of memory, on a busy host. `make nightly` makes 200 runs."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def test_repeats_are_the_same_to_the_byte(tmp_path: Path) -> None:
 
 
 def test_neither_does_the_size_of_memory_move_a_record(tmp_path: Path) -> None:
-    """Hash tables grow with it, and the kernel tells of sockets in their order: with and without its recorder."""
+    """Hash tables grow with it, and the kernel lists sockets in their order: with and without its recorder."""
     for exact in ("true", "false"):
         small, large = (
             run_once(
@@ -29,7 +29,7 @@ def test_neither_does_the_size_of_memory_move_a_record(tmp_path: Path) -> None:
 
 
 def test_nor_does_it_number_connections_that_are_being_made(tmp_path: Path) -> None:
-    """A sample that finds requests for connections (SYN-RECV) in a hash table numbers none of them: patch 0015."""
+    """A sample with connection requests (SYN-RECV) in a hash table does not number them: patch 0015."""
     scenario = SCENARIO.replace('delay = "5ms"', 'delay = "150ms"')
     small, large = (
         run_once(scenario, tmp_path / str(mb), "--set", f'run.memory="{mb}M"', "--set", 'duration="2s"')

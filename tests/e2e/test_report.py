@@ -1,4 +1,4 @@
-"""The page of a result in a real browser: what it says and draws, what its controls do, that it asks for nothing."""
+"""The page of a result in a real browser: its text and drawings, its controls, and that it requests nothing."""
 
 from __future__ import annotations
 
@@ -88,21 +88,21 @@ PHONE = {"width": 360, "height": 740}
 
 @dataclass
 class Opened:
-    """A page in the browser, what it asked for beyond itself, and what its console said."""
+    """A page in the browser, its external requests, and its console's messages."""
 
     page: Page
     asked: list[str] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
 
     def saved(self, button: Locator) -> bytes:
-        """What a click on a button downloads."""
+        """The file that a click on a button downloads."""
         with self.page.expect_download() as download:
             button.click()
         return Path(download.value.path()).read_bytes()
 
 
 class Opener:
-    """Opens result pages, each in a context of its own, and demands at the end that they kept to themselves."""
+    """Opens result pages, each in its own context, and checks at the end that they requested nothing."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -169,7 +169,7 @@ INKED = """canvas => {
 
 
 def inked(canvas: Locator) -> int:
-    """How many pixels of a canvas are in colour: of a line, not of axes, which are grey."""
+    """Number of coloured pixels of a canvas: those of lines, not of axes, which are grey."""
     return int(canvas.evaluate(INKED))
 
 

@@ -1,4 +1,4 @@
-"""What is done stays done: resuming, killing, interrupting, refusing a second process."""
+"""Finished runs are kept: resuming, killing, interrupting, refusing a second process."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_a_lost_run_is_made_again_to_the_byte(tmp_path: Path) -> None:
 
 
 def test_the_path_of_the_caller_decides_nothing(tmp_path: Path) -> None:
-    """A lab has its own PATH, so a `tc` of the caller's is not the one that counts, nor is one needed to resume."""
+    """A lab has its own PATH, so a `tc` of the caller is not used, nor is one needed to resume."""
     (tmp_path / "bin").mkdir()
     for name in ("tc", "iperf3", "ldd", "tcpdump"):
         (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
@@ -110,7 +110,7 @@ def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path, start
 
 
 def test_a_hang_up_ends_it_and_leaves_no_part(tmp_path: Path, start: Start) -> None:
-    """What a closed terminal sends; shells send it twice."""
+    """A closed terminal's signal; shells send it twice."""
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
     process = start("run", scenario, "-o", result, "--no-plots", "-j", "1")
     wait_until(lambda: list(result.glob("runs/*.part")))

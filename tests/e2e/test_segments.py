@@ -89,7 +89,7 @@ def test_a_full_link_is_used_wholly_with_offloads(runs: Runs, offload: str, exac
 
 
 def test_marks_of_aggregates_are_what_the_sender_hears_of(runs: Runs) -> None:
-    """DCTCP's receiver echoes each mark (RFC 8257), so what the sender counts as marked are the queue's marks."""
+    """DCTCP's receiver echoes each mark (RFC 8257), so the sender's count of marked packets equals the queue's."""
     nodes = 'h1 = { sysctl = { "net.ipv4.tcp_ecn" = 1 } }\nh2 = { sysctl = { "net.ipv4.tcp_ecn" = 1 } }'
     text = pair(
         flow("bulk", "bulk", 'cc = "dctcp"'),

@@ -1,4 +1,4 @@
-"""Results in a browser while they are made and afterwards, and that the server lets nobody do more than look."""
+"""Results in a browser during and after a run; the server allows only reading."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with one result, of whose runs half failed."""
+    """A directory with one result, half of whose runs failed."""
     root = tmp_path_factory.mktemp("results")
     (root / "lab.toml").write_text(LAB)
     answer = netwarp("run", root / "lab.toml", "-o", root / "a lab", "--seeds", "2", "--no-plots")
@@ -125,7 +125,7 @@ def test_a_sorted_table_stays_sorted(served: str, page: Page) -> None:
     page.get_by_role("link", name="a lab").click()
     head = page.locator("#tables th .sort").nth(1)
     head.click()
-    page.wait_for_timeout(2500)  # two looks of the page at what has changed
+    page.wait_for_timeout(2500)  # the page checks for changes twice
     expect(page.locator("#tables th[aria-sort]")).to_have_count(1)
 
 
@@ -149,7 +149,7 @@ def test_without_the_token_nothing_is_shown(served: str, path: str) -> None:
 
 
 def test_another_name_of_this_host_is_refused(served: str) -> None:
-    """As a page elsewhere would use whose name is made to point here (DNS rebinding)."""
+    """As from another site's page whose name was made to point here (DNS rebinding)."""
     for path in ("/", "/assets/serve.js"):
         assert _get(served, path, **_cookie(served), Host="evil.example")[0] == 421
 

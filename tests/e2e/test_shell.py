@@ -27,7 +27,7 @@ def script(text: str, *arguments: str | Path, cwd: Path, scenario: str = "buffer
 
 
 def test_a_script_runs_in_a_node_and_time_passes_while_commands_wait(tmp_path: Path) -> None:
-    """The base RTT is 20 ms and what it takes to send 98 bytes four times (0.16 ms); a sleep takes no time of ours."""
+    """The base RTT is 20 ms and the time of sending 98 bytes four times (0.16 ms); a sleep takes no real time."""
     text = """
         ping -q -c 2 h2
         sleep 3600; cut -d. -f1 /proc/uptime
@@ -84,7 +84,7 @@ links.line = { ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }
 
 
 def test_a_network_without_flows_only_waits(tmp_path: Path) -> None:
-    """Nothing happens but what is typed: 10 ms each way, and twice 98 bytes at 10 Mbit/s."""
+    """Only the typed commands run: 10 ms each way, and twice 98 bytes at 10 Mbit/s."""
     (tmp_path / "quiet.toml").write_text(LINE)
     answer = script("ping -q -c 1 h2; sleep 3600; uptime -p", scenario="quiet.toml", cwd=tmp_path)
     assert answer.code == 0, answer.err
@@ -97,7 +97,7 @@ def test_a_network_without_flows_only_waits(tmp_path: Path) -> None:
 
 
 def test_programs_of_flows_run_beside_the_shell(tmp_path: Path) -> None:
-    """Each has a root of its own."""
+    """Each has its own root."""
     own = 'flows.own = { from = "h1", to = "h2", tool = "command", client = ["sh", "-c", "echo flow > /etc/mine"] }'
     (tmp_path / "beside.toml").write_text(f"{LINE}{own}\n")
     answer = script("sleep 2; ls /etc/mine; echo shell > /etc/mine", "--flows", scenario="beside.toml", cwd=tmp_path)
@@ -145,7 +145,7 @@ def test_at_a_terminal_time_stands_still_at_the_prompt(tmp_path: Path) -> None:
         person.type("stty size\r")
         person.read_until("44 88\r\n")
         person.read_until(PROMPT)
-        # Ctrl-C is for who is in the foreground.
+        # Ctrl-C is for the program in the foreground.
         person.type("ping h2\r")
         person.read_until("icmp_seq=3 .*\r\n")
         person.type("\x03")
@@ -182,7 +182,7 @@ def test_at_a_terminal_time_stands_still_at_the_prompt(tmp_path: Path) -> None:
 
 
 def test_every_key_arrives_once(tmp_path: Path) -> None:
-    """Each is an answer of its own, in a file of its own."""
+    """Each is a separate answer, in a separate file."""
     with Person("shell", "bufferbloat", cwd=tmp_path) as person:
         person.read_until(PROMPT)
         for number in range(300):
@@ -196,7 +196,7 @@ def test_every_key_arrives_once(tmp_path: Path) -> None:
 
 
 def test_a_program_that_nothing_reaches_is_ended_by_three_interrupts(tmp_path: Path) -> None:
-    """It computes without a system call, so nothing in its machine can have its turn."""
+    """It computes without a system call, so nothing in its machine can run."""
     with Person("shell", "bufferbloat", "-o", "result", cwd=tmp_path) as person:
         before = person.settings()
         person.read_until(PROMPT)

@@ -1,4 +1,4 @@
-"""Completion in real shells, as a user types it: bash, zsh and fish at a terminal of their own."""
+"""Completion in real shells, as a user types it: bash, zsh and fish at terminals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 NETWARP = Path(sys.executable).parent / "netwarp"
 LIMIT_S = 120
-"""A hang must end the tests; nothing that works comes near it."""
+"""A hang must end the tests; no working shell comes near this."""
 READY = "ready> "
 STARTS = {
     "bash": (".bashrc", f"PS1='{READY}'"),
@@ -35,7 +35,7 @@ LINES = [
 _SEQUENCE = re.compile(
     r"\x1b(?:\[[0-9;?<=>]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-B]|[=>78])|[\r\x00\x07]"
 )
-"""What a terminal obeys and does not show."""
+"""Escape sequences, which a terminal obeys and does not show."""
 
 
 @pytest.mark.parametrize("shell", STARTS)

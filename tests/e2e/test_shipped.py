@@ -1,6 +1,6 @@
-"""Every shipped scenario: it runs, measures what it says, and what it expects holds with more seeds than its own.
+"""Every shipped scenario: it runs, measures what it says, and its expectations hold with other seeds as well.
 
-Each is made as short as still says all that it expects; `make bench` makes the whole of it with 20 seeds.
+Each is shortened as far as its expectations permit; `make bench` makes the whole of it with 20 seeds.
 """
 
 import json
@@ -13,16 +13,16 @@ from netwarp.scenario import load_scenario, shipped_scenarios
 from netwarp.store.result import open_result
 
 ANOTHER, OTHERS = ("--set", "seeds=[2]"), ("--set", "seeds=[2, 3]")
-"""Seeds other than those with which the labs' own tests make the whole of some."""
+"""Seeds that differ from those with which the labs' own tests make the whole of some."""
 
 
 def sweep(axis: str, *values: str) -> tuple[str, str]:
-    """Only these values of an axis."""
+    """Restrict an axis to these values."""
     return "--sweep", f"{axis}={json.dumps(values)}"
 
 
 QUEUE = "links.bottleneck.queue"
-# What is left out are points of which nothing is expected that is not expected of others, too.
+# The omitted points have only expectations that others have, too.
 PARTS = {
     "bufferbloat": [*OTHERS, *sweep(QUEUE, "pfifo limit 20", "pfifo limit 40", "pfifo limit 100")],
     "bufferbloat-50-100-150": [*OTHERS],
@@ -53,8 +53,8 @@ PARTS = {
     "tcp-vs-udp": [*ANOTHER],
     "tuners": [*ANOTHER],
 }
-# The whole of these is made elsewhere: test_theory_labs.py, test_three_node_study.py. Their expectations are about more
-# seeds or cases than these short ones have, and may fail here; that runs succeed may not.
+# Other tests make the whole of these: test_theory_labs.py, test_three_node_study.py. Their expectations are for more
+# seeds or cases than these short ones have, and may fail here; the runs must succeed.
 SHORT = {
     "md1": ["--set", "duration=2s", "--set", "flows.poisson.rate=80mbit", "--seeds", "2"],
     "mm1": ["--set", "duration=2s", "--set", "flows.poisson.rate=320mbit", "--seeds", "2"],
@@ -65,10 +65,10 @@ SHORT = {
 }
 
 OWN_KERNELS = {"kernel-ab"}
-"""Those that take a kernel of their own, which is built for minutes: tests/nightly/test_kernel_builds.py runs them."""
+"""Those with another kernel, whose build takes minutes: tests/nightly/test_kernel_builds.py runs them."""
 
 SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
-"""The link that the traffic is to fill."""
+"""The link that the traffic should fill."""
 
 
 def test_every_shipped_scenario_is_tested() -> None:
@@ -88,7 +88,7 @@ def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
     else:
         checked = check_expectations(open_result(tmp_path / "r").summary(), load_scenario(name).expect)
         assert checked, "a shipped scenario says what should come out"
-        # So few seeds may say nothing of a share of them; everything else is checked.
+        # So few seeds may decide nothing about a share of them; everything else is checked.
         met = [one for one in checked if one.judgement is Judgement.MET or (one.ok and one.expectation.share)]
         assert not [f"{one.subject}: {one.bound}: {one.found}" for one in checked if one not in met]
         assert done.code == 0, done.err

@@ -1,7 +1,7 @@
-"""What `netwarp show` prints is what is done: its commands, run in the guest, build the very network that the run has.
+"""`netwarp show` prints what is done: its commands, run in the guest, build exactly the network of the run.
 
-A `command` flow runs them there, in a mount namespace of its own so that the names of the namespaces are free, and
-compares what sysctl, ip, ethtool and tc say of the network that the agent built and of the one that the commands built.
+A `command` flow runs them there, in its own mount namespace so that the names of the namespaces are free, and compares
+the output of sysctl, ip, ethtool and tc for the agent's network and for that of the commands.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ facts() {
         # Not what the kernel counts or draws by itself.
         drawn='random\.|-nr =|-state =|stable_secret|pid'
         $run sysctl -a 2> /dev/null | grep -v -E "$drawn" > "$out/$ns.sysctl"
-        # The hardware addresses of wires are drawn, and nobody sees them.
+        # The hardware addresses of wires are drawn, and not shown.
         mac=$([ "$ns" = wire ] && echo 's/link.ether [^ ]*//' || echo)
         $run ip -details link show | sed "$mac" > "$out/$ns.link"
         $run ip address show | sed "$mac" > "$out/$ns.address"

@@ -1,4 +1,4 @@
-"""Programs that others wrote, those that are small and soon over; tests/nightly has the others."""
+"""Programs of others that are small and end soon; tests/nightly has the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine `ssh` on three hosts with sshd and clocks of their own: it measures, refuses, and leaves nothing."""
+"""The engine `ssh` on three hosts with sshd and different clocks: it measures, refuses, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.agent import find_static_agent
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 from bench.ssh_kills import SCENARIO, strike
@@ -112,7 +113,7 @@ def _only(result: Path) -> RunDir:
 
 @pytest.fixture(scope="module")
 def result(made: Hosts, scenario: Path) -> Path:
-    """A run of every kind of flow, after which the hosts are what they were."""
+    """A run of every kind of flow, after which the hosts are unchanged."""
     before = made.listing()
     answer = _run(made, scenario, made.place / "result")
     assert answer.code == 0, answer.err
@@ -148,7 +149,7 @@ def test_clocks_are_measured_and_times_corrected_to_one(result: Path) -> None:
     for node, words in CLOCKS.items():
         offset_ns, drift_ppm = map(float, words.split())
         row = clocks[node]
-        # What it has gained since the session began is drift; what is not known is half the round trip.
+        # The gain since the session began is drift; the uncertainty is half the round trip.
         slack_ns = row["round_trip_before_ns"] / 2 + abs(drift_ppm) * 1e-6 * 60e9
         assert abs(row["offset_before_ns"] - offset_ns) <= slack_ns, row
         lasted_ns = 7e9
@@ -166,7 +167,7 @@ _SYN = "tcp[tcpflags] == tcp-syn and dst port 5002"
 
 
 def _first_packet_s(run: RunDir, name: str) -> float:
-    """When the first SYN to port 5002 (bulk) was seen."""
+    """The time at which the first SYN to port 5002 (bulk) was seen."""
     done = subprocess.run(
         ["tcpdump", "-tt", "--nano", "-n", "-c", "1", "-r", run.path / "captures" / f"{name}.pcap", _SYN],
         capture_output=True,
@@ -177,7 +178,7 @@ def _first_packet_s(run: RunDir, name: str) -> float:
 
 
 def test_nodes_begin_at_one_instant_within_a_millisecond(result: Path) -> None:
-    """The instant agreed; how late a busy machine was on top of it is measured, and makes the run suspect."""
+    """The agreed instant; a busy machine's additional lateness is measured, and makes the run suspect."""
     run = _only(result)
     clocks = run.scan("clocks").collect()
     agreed = clocks["start_ns"]
@@ -331,7 +332,7 @@ def test_a_full_directory_is_named(made: Hosts, tmp_path: Path) -> None:
 
 
 def test_a_directory_that_fills_up_during_the_run_fails_it(made: Hosts, tmp_path: Path) -> None:
-    """Room for the agent, and for little of what it records."""
+    """Room for the agent, and for a little of its records."""
     size_kB = find_static_agent().stat().st_size // 1000 + 400
     made.inside("client", "sh", "-c", f"mkdir -p /run/small && mount -t tmpfs -o size={size_kB}k tmpfs /run/small")
     before = made.listing()
@@ -365,7 +366,7 @@ def test_what_an_older_agent_left_and_nobody_can_read_is_named(made: Hosts, tmp_
 
 
 def test_programs_are_confined_on_the_machines(made: Hosts, tmp_path: Path) -> None:
-    """They are root there, on a machine of somebody's."""
+    """They are root there, on another machine."""
     made.inside("client", "sh", "-c", "mkdir /tmp/home && echo secret > /tmp/home/key && echo hello > /tmp/words")
     attempts = (
         *("cat /tmp/home/key", "cat /etc/shadow", "echo x > /tmp/home/new", "mount -o remount,bind,rw /tmp"),
@@ -418,7 +419,7 @@ def test_two_labs_at_once_are_refused_and_a_killed_one_is_restored(made: Hosts, 
         assert "another lab is running on this machine" in answer.words, answer.err
         # A connection that still has much to send must not hold its ports against the next run.
         wait_until(lambda: ":5001" in made.inside("client", "ss", "-Htn", "state", "established"))
-        # All processes of one node at once: nobody is left there to restore.
+        # All processes of one node at once: none is left there to restore.
         for pid in made.agents("client"):
             os.kill(pid, signal.SIGSTOP)
         for pid in made.agents("client"):
@@ -442,7 +443,7 @@ def _is_changed(made: Hosts, name: str) -> bool:
     ("role", "after_s"),
     [("client", 0.4), ("client", 6.0), ("agent", 4.0), ("agent", 6.0), ("sshd", 2.0), ("sshd", 6.0)],
 )
-def test_whoever_is_killed_the_hosts_are_as_before(made: Hosts, tmp_path: Path, role: str, after_s: float) -> None:
+def test_the_hosts_are_as_before_after_any_kill(made: Hosts, tmp_path: Path, role: str, after_s: float) -> None:
     assert strike(made, role, after_s, choice=1, place=tmp_path) == []
 
 
@@ -493,7 +494,7 @@ def test_a_node_that_dies_ends_the_run_and_the_others_records_are_kept(made: Hos
         running.communicate()
     run = _only(tmp_path / "r")
     status = run.status()
-    assert status["status"] == "failed", err
+    assert status["status"] == RunStatus.FAILED, err
     assert "bottleneck" in str(status["reason"])
     assert set(run.scan("sockets").collect()["node"]) == {"client", "server"}
     assert set(run.scan("clocks").collect()["node"]) == {"client", "server"}

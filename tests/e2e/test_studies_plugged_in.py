@@ -1,4 +1,5 @@
-"""Studies plug in: one from another package is listed, run, viewed, exported and imported, and has its command."""
+"""Studies are pluggable: one from another package is listed, run, viewed, exported and imported, and has its
+command."""
 
 import tarfile
 from pathlib import Path
@@ -18,7 +19,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def result(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of its scenario, which only its name finds."""
+    """The result of its scenario, which only its name finds."""
     place = tmp_path_factory.mktemp("others") / "r"
     answer = succeed("run", "one-flow", "-o", place, env=environment)
     assert "every flow moves data" in answer.out
@@ -42,7 +43,7 @@ def test_its_view_is_written_and_drawn(environment: dict[str, str], result: Path
 
 
 def test_its_words_are_in_figures(environment: dict[str, str], result: Path) -> None:
-    """Of names of cases, in the figures of the core; its own has the names as they are."""
+    """Short names of cases, in the figures of the core; its own figures have the full names."""
     own = result / "plots" / "goodputs.svg"
     drawn = "".join(path.read_text() for path in sorted({*(result / "plots").glob("*.svg")} - {own}))
     assert "othersCubic_10" in own.read_text()

@@ -1,4 +1,4 @@
-"""Neither ids nor bytes depend on the surroundings in which somebody starts netwarp."""
+"""Neither ids nor bytes depend on the surroundings in which netwarp is started."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ captures = [{ at = "l:h1", filter = "tcp" }]
 
 @dataclass(frozen=True)
 class Odd:
-    """Some surroundings: variables, what a shell does first, words before the command, where it works."""
+    """Surroundings: variables, shell commands beforehand, a prefix of the command, a working directory."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     shell: str = ":"
@@ -91,7 +91,7 @@ ODD = {
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The bytes of the run as it usually is."""
+    """The bytes of the usual run."""
     return run_once(SCENARIO, tmp_path_factory.mktemp("usual") / "run")
 
 
@@ -102,7 +102,7 @@ def test_they_do_not_matter(usual: Mapping[str, str], tmp_path: Path, name: str)
         pytest.skip(f"this machine has no {odd.prefix[0]}")
     other = tmp_path / "other"
     other.mkdir()
-    # Loaded by iperf3 wherever this is searched before the system's own; not the same bytes.
+    # iperf3 loads it if this directory is searched before the system's; its bytes differ.
     library = next(Path(LIBRARIES).glob("libiperf.so.*"), None)
     if library is not None:
         (other / library.name).write_bytes(library.read_bytes() + b"\n")
@@ -115,7 +115,7 @@ def test_they_do_not_matter(usual: Mapping[str, str], tmp_path: Path, name: str)
 
 
 def test_a_program_sees_no_path_of_the_agent(usual: Mapping[str, str], tmp_path: Path) -> None:
-    """Another installation, in another place, is the same to it."""
+    """Another installation, in another place, looks the same to it."""
     look = '["sh", "-c", "cat /proc/cmdline /proc/1/cmdline /proc/1/maps /proc/mounts; exec readlink /proc/1/exe"]'
     head, _, _ = SCENARIO.partition("client = ")
     place = tmp_path / "run"

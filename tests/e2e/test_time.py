@@ -1,4 +1,4 @@
-"""What moves virtual time, and what does not: computation and system calls cost nothing, waiting gets on."""
+"""What moves virtual time: computation and system calls do not, waiting makes progress."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from e2e_compile import compiled
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair
 from netwarp.store.digests import read_digests
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 T0_NS = 10_000_000_000
@@ -114,7 +115,7 @@ def _failure(tmp_path: Path, client: list[str], limit: str, duration: str) -> st
     answer = netwarp("run", tmp_path / "late.toml", "--no-plots", "-o", result, "--set", f'run.time_limit="{limit}"')
     assert answer.code == 3
     status = only_run(result).status()
-    assert status["status"] == "failed"
+    assert status["status"] == RunStatus.FAILED
     return str(status["reason"])
 
 
@@ -129,7 +130,7 @@ def test_a_program_that_computes_for_ever_is_named(tmp_path: Path) -> None:
 
 
 def test_the_time_limit_names_who_spins(tmp_path: Path) -> None:
-    """It gets on, slowly: a thousand seconds of it take longer than the limit."""
+    """It progresses slowly: a thousand seconds of it take longer than the limit."""
     program = ["python3", "-c", "import os; all(os.getpid() for _ in iter(int, 1))"]
     reason = _failure(tmp_path, program, limit="5s", duration="1000s")
     assert reason.startswith("it did not end within 5 s of its own time ([run] time_limit): python3 (pid ")
@@ -137,7 +138,8 @@ def test_the_time_limit_names_who_spins(tmp_path: Path) -> None:
 
 
 def test_the_machine_does_not_know_the_host(tmp_path: Path) -> None:
-    """Its memory is the same each time, wherever the host would have put the kernel's heap; nor is the host named."""
+    """Its memory is the same each time, wherever the host would have put the kernel's heap; and it does not name the
+    host."""
     text = pair(flow("look", "command", 'client = ["cat", "/proc/meminfo", "/proc/cpuinfo"]'), duration="1s")
     (tmp_path / "look.toml").write_text(text)
     totals = set()

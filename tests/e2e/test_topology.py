@@ -1,4 +1,4 @@
-"""Networks of any shape on the real kernel: packets arrive by the way that was resolved, through what was asked for."""
+"""Networks of any shape on the real kernel: packets take the resolved paths, through the configured links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ping(name: str, a: str, b: str, *lines: str) -> str:
 
 
 def rtt_ms(run: RunDir, name: str) -> float:
-    """The round trip of every echo, which are all the same to the microsecond."""
+    """The round-trip time of every echo, which is always the same to the microsecond."""
     rows = run.scan("pings").filter(flow_id=account(run, name)["flow_id"]).collect()
     assert rows["rtt_ns"].null_count() == 0 and rows.height == 6
     found = rows["rtt_ns"].to_numpy() / MS
@@ -145,7 +145,7 @@ RAW = [
 
 
 def test_raw_tc_chains(runs: Runs) -> None:
-    """A published set-up word for word: tbf, below it netem, below it fq_codel, on one interface."""
+    """A published set-up without changes: tbf, below it netem, below it fq_codel, on one interface."""
     raw = "raw = { r1 = [" + ", ".join(f"'{line}'" for line in RAW) + "] }"
     links = [link("a", "h1", "r1"), link("b", "r1", "h2", "100mbit", "1ms", raw)]
     flows = ping("echo", "h1", "h2") + flow("late", "cbr", 'rate = "6mbit"', 'start = "1s"')
@@ -203,7 +203,7 @@ ip netns exec h1 ping -q -c 3 -i 0.1 10.0.1.2
 
 
 def test_the_printed_commands_build_the_network(runs: Runs, tmp_path: Path) -> None:
-    """What `netwarp show` prints, run by hand on the lab's own kernel, gives the lab's round trip."""
+    """The commands of `netwarp show`, run by hand on the lab's own kernel, give the lab's round trip."""
     links = [link("a", "h1", "r1"), link("b", "r1", "h2", "10mbit", "10ms", 'loss = "0%"', 'queue = "fq_codel"')]
     nodes = {"h1": False, "r1": True, "h2": False}
     (tmp_path / "s.toml").write_text(scenario(nodes, links, ping("echo", "h1", "h2")))

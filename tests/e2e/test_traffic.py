@@ -1,4 +1,4 @@
-"""UDP generators on the real engine: what they send is what was asked for, and every datagram is accounted for."""
+"""UDP generators on the real engine: they send as configured, and every datagram is accounted for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_constant_rate_is_kept_to_the_nanosecond(runs: Runs) -> None:
     assert arrived["sent_ns"][0] <= 1, "a timer fires within the nanosecond"
     assert account(run, "cbr")["sent_pkts"] == -(-2 * SECOND // (2 * PACKET_NS))
     assert unaccounted(run, [FORWARD]) == 0
-    # Alone on the way, each takes its serialisation and the link's delay.
+    # Alone on the path, each takes its serialisation and the link's delay.
     delays = (arrived["received_ns"] - arrived["sent_ns"]).unique().to_list()
     assert delays == [5_000_000 + 1514 * SECOND // (10_000_000 // 8 + 1)], "the wire's byte a second (limitations.md)"
     found = values(run, "cbr")
@@ -53,7 +53,7 @@ def test_each_sojourn_at_a_deterministic_server_follows_from_the_arrivals(runs: 
     assert len(sojourns) > 10_000
     assert np.abs(sojourns - waits).max() <= 1000, "every packet, within a microsecond"
     assert unaccounted(run, [FORWARD]) == 0
-    # The mean of the theory, ρ / (2 (1 − ρ)) services, within what 20 s of a load of 0.9 can be off.
+    # The theoretical mean, ρ / (2 (1 − ρ)) services, within the deviation of 20 s at a load of 0.9.
     assert sojourns.mean() / PACKET_NS == pytest.approx(0.9 / (2 * 0.1), rel=0.5)
 
 
@@ -178,7 +178,7 @@ _OF_OTHER_RUNS = {
     *("variables", "states"),  # of modules
     *("namespaces", "devices", "disciplines", "endpoints"),  # of commands
 }
-"""Tables that their own tests have, since other runs make them."""
+"""Tables of other runs, which have their own tests."""
 
 
 def test_every_table_is_as_the_page_of_records_says(runs: Runs) -> None:

@@ -1,4 +1,4 @@
-"""TCP generators on the real engine: transfers take the time of arithmetic, and every control is what it says."""
+"""TCP generators on the real engine: transfers take the calculated time, and every control is the named one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from e2e_traffic import BACK, FORWARD, account, flow, pair, values
 from netwarp.store.rundir import RunDir
 
 HEADERS = 14 + 20 + 32
-"""Of a TCP segment with timestamps: Ethernet, IPv4, TCP."""
+"""Headers of a TCP segment with timestamps: Ethernet, IPv4, TCP."""
 CONTROLS = sorted(
     {"bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas"}
     | {"veno", "westwood", "yeah", "bbr"}
@@ -28,13 +28,13 @@ def test_a_small_request_takes_one_round_trip(runs: Runs) -> None:
     times = _transfers_ms(run, "rpc")
     assert len(times) > 25
     assert times[1:] == pytest.approx([2 * 5 + wire_ms] * (len(times) - 1), abs=0.001)
-    # The first one goes behind the handshake's last ACK, and its response behind an ACK that is not delayed yet.
+    # The first one follows the handshake's last ACK, and its response follows an ACK that is not delayed yet.
     assert times[0] == pytest.approx(2 * 5 + wire_ms + 2 * HEADERS * 8 / 10e6 * 1e3, abs=0.001)
     found = values(run, "rpc")
     assert found["transfers"] == len(times)
     assert found["requests_per_s"] == pytest.approx(len(times) / 2, rel=0.01)
     assert found["completion_ms_p50"] == pytest.approx(2 * 5 + wire_ms, abs=0.001)
-    # What is measured is the responses.
+    # The responses are measured.
     assert found["goodput_mbps"] == pytest.approx(len(times) * 200 * 8 / 2e6, rel=0.05)
 
 

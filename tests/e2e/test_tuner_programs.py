@@ -40,11 +40,11 @@ def test_a_program_tunes_and_what_it_changes_is_recorded(tmp_path: Path, engine:
     log = (run.path / "tuner-h2.out").read_text().splitlines()
     assert len(log) >= len(largest) - 1
     assert log[0] == f"tcp_rmem: {START_BYTES} is used up, now {2 * START_BYTES}"
-    # Any other setting has its first value alone.
+    # Any other setting has only its first value.
     others = settings.filter(settings["name"] != "net.ipv4.tcp_rmem")
     assert others.height > 50
     assert others["name"].n_unique() == others.height
-    # What was given has its effect: the socket's buffer grew beyond what it could at first.
+    # The tuning has its effect: the socket's buffer grew beyond its initial limit.
     sockets = run.scan("sockets").filter(node="h2").collect()
     assert max(sockets["rcv_ssthresh_bytes"].drop_nulls().to_list()) > START_BYTES // 2
 

@@ -1,4 +1,4 @@
-"""Tuners on the real kernel: what they set is set before the flows start, and shows as arithmetic says."""
+"""Tuners on the real kernel: their settings apply before the flows start, and have the calculated effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netwarp.store.rundir import RunDir
 
 RTT_NS = 2 * 150_000_000 + packet_ns(10**8) + packet_ns(10**9) + packet_ns(10**8, 66) + packet_ns(10**9, 66)
 TRUE_BYTES = 2288
-"""What the kernel charges a socket for a full segment: skb->truesize of 1448 bytes with their headers and skb."""
+"""The kernel's charge to a socket for a full segment: skb->truesize of 1448 bytes with their headers and skb."""
 
 
 def _tuned(tuner: str, *, queue: str = "fq_codel", delay: str = "150ms", duration: str = "20s") -> str:
@@ -49,8 +49,8 @@ def test_a_receive_buffer_limits_a_long_fat_path_to_its_window_in_each_round_tri
 
 
 def test_a_send_buffer_limits_a_long_fat_path(runs: Runs) -> None:
-    """A sender that is out of room waits until a third of its buffer is free (sk_stream_is_writeable()), so that what
-    it has under way is between two thirds of what fits and all of it."""
+    """A sender without room waits until a third of its buffer is free (sk_stream_is_writeable()), so that its data
+    in flight are between two thirds of what fits and all of it."""
     size = 1_048_576
     acks = _steady(runs(_tuned(f'sysctl = {{ "net.ipv4.tcp_wmem" = "4096 16384 {size}" }}')))
     fits = size / TRUE_BYTES * SEGMENT_BYTES
@@ -128,7 +128,7 @@ sysctl = { "net.ipv4.tcp_ecn" = 77 }
 
 
 def test_what_a_tuner_sets_is_part_of_a_run(runs: Runs) -> None:
-    """The same run with another tuner is another run, and its lab says what was set where."""
+    """The same run with another tuner is a different run, and its lab says what was set where."""
     run = only_run(runs.result(_tuned('nodes = ["h2"]\nsysctl = { "net.ipv4.tcp_sack" = 0 }', duration="1s")))
     nodes = json.loads((run.path / "run.json").read_text())["lab"]["nodes"]
     assert {node["name"]: "net.ipv4.tcp_sack" in node["sysctl"] for node in nodes} == {
@@ -139,7 +139,7 @@ def test_what_a_tuner_sets_is_part_of_a_run(runs: Runs) -> None:
 
 
 def test_the_lab_of_tuners(tmp_path: Path) -> None:
-    """Whole, with its expectations; the view sets each tuner beside the default."""
+    """The whole lab, with its expectations; the view compares each tuner with the default."""
     answer = netwarp("run", "tuners", "--no-plots", "-o", tmp_path / "r")
     assert answer.code == 0, answer.err + answer.out
     table = pl.read_csv(tmp_path / "r" / "tuners" / "tuners.csv")

@@ -1,4 +1,4 @@
-"""The connection monitor on live sockets of this machine: values against ss, filters, outputs."""
+"""The connection monitor on live sockets of this machine: values compared with ss, filters, outputs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def rows(answer: Answer) -> pl.DataFrame:
 
 
 def observe(*arguments: str | Path, prefix: Sequence[str] = ()) -> Answer:
-    """What `netwarp watch` hands its arguments to; it starts in a tenth of the time."""
+    """The program to which `netwarp watch` passes its arguments; it starts in a tenth of the time."""
     command = [*prefix, str(NETWARP.with_name("netwarp-observe")), "watch", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
 def once(*arguments: str | Path) -> pl.DataFrame:
-    """One sample."""
+    """Take one sample."""
     return rows(observe(*arguments, "--csv", "--duration", "1ms", "--interval", "1ms"))
 
 
@@ -136,7 +136,7 @@ def test_the_field_connection_tells_connections_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.9.8.7", "::1"])
 def test_filters_choose_what_ss_chooses(address: str) -> None:
-    """The kernel decides most of a filter itself, we the rest: both must say the same as ss, which has its own code."""
+    """The kernel decides most of a filter, netwarp the rest: both must agree with ss, which has its own code."""
     with connected(count=3, address=address) as pairs:
         here, there = pairs[0].port, int(pairs[1].client.getsockname()[1])
         ours = f"( sport = {here} or dport = {here} )"
@@ -279,19 +279,19 @@ def test_nothing_matches_and_that_is_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words", "marked"),
     [
-        (["dporrt = 80"], 2, "`dporrt` is no condition; did you mean `dport`?", "dporrt"),
-        (["dport = 80 and frob 3"], 2, "`frob` is no condition; there are src, dst,", "frob"),
-        (["dport = 80000"], 2, "`80000` is no port: 0 to 65535", "80000"),
-        (["dport = no-such"], 2, "`no-such` is no port, nor a TCP service", "no-such"),
+        (["dporrt = 80"], 2, "`dporrt` is not a condition; did you mean `dport`?", "dporrt"),
+        (["dport = 80 and frob 3"], 2, "`frob` is not a condition; there are src, dst,", "frob"),
+        (["dport = 80000"], 2, "`80000` is not a port; expected 0 to 65535", "80000"),
+        (["dport = no-such"], 2, "`no-such` is neither a port nor a TCP service", "no-such"),
         (["dport ="], 2, "it ends where a port", None),
         (["( dport = 80"], 2, "this `(` is not closed", "("),
         (["dport = 80 )"], 2, "no `(` belongs to this `)`", ")"),
-        (["dst 10.0.0.0/33"], 2, "`/33` is no prefix length of 10.0.0.0: 0 to 32", "10.0.0.0/33"),
-        (["dst", "10.0.0.300"], 2, "`10.0.0.300` is no address", "10.0.0.300"),
-        (["dst > 10.0.0.1"], 2, "here stands only = or !=", ">"),
-        (["state", "frobbed"], 2, "`frobbed` is no state; there are established, syn-sent", "frobbed"),
+        (["dst 10.0.0.0/33"], 2, "`/33` is not a prefix length of 10.0.0.0; expected 0 to 32", "10.0.0.0/33"),
+        (["dst", "10.0.0.300"], 2, "`10.0.0.300` is not an address", "10.0.0.300"),
+        (["dst > 10.0.0.1"], 2, "only = or != is possible here", ">"),
+        (["state", "frobbed"], 2, "`frobbed` is not a state; there are established, syn-sent", "frobbed"),
         (["fwmark = 1"], 2, "ss knows `fwmark`, netwarp does not", "fwmark"),
-        (['comm = "a'], 2, "a quotation that does not end", '"a'),
+        (['comm = "a'], 2, "the quotation does not end", '"a'),
         (["--interval", "500us"], 2, "an interval is 1ms to 60s", None),
         (["--interval", "10"], 2, "it lacks a unit: 10s or 10ms?", None),
         (["--duration", "soon"], 2, "its unit should be us, ms, s, min or h", None),
@@ -301,8 +301,8 @@ def test_nothing_matches_and_that_is_said() -> None:
         (["--csv", "--arrow", "-"], 2, "cannot both go to standard output", None),
         (["-o", "/no/such/place.csv"], 4, "cannot write /no/such/place.csv: No such file or directory", None),
         (["--netns", "no-such-namespace"], 2, 'there is no network namespace "no-such-namespace"', None),
-        (["--netns", "4194999"], 2, "no process has the number 4194999", None),
-        (["--netns", "/proc/self/ns/uts"], 2, "/proc/self/ns/uts is no network namespace", None),
+        (["--netns", "4194999"], 2, "there is no process 4194999", None),
+        (["--netns", "/proc/self/ns/uts"], 2, "/proc/self/ns/uts is not a network namespace", None),
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], code: int, words: str, marked: str | None) -> None:
@@ -355,7 +355,7 @@ def test_no_root_is_needed_for_this_host() -> None:
 
 
 def test_a_slow_reader_loses_nothing() -> None:
-    """What reads the output stands still for a second: the samples wait for it."""
+    """The reader of the output stops for a second: the samples wait for it."""
     with connected(count=20) as pairs:
         watch = start("watch", f"dport = {pairs[0].port}", "-i", "2ms", "-d", "1s", "--csv")
         assert watch.stdout is not None

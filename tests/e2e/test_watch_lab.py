@@ -1,5 +1,5 @@
-"""The monitor inside a lab, where time stands still while programs compute: what it says of a busy connection with
-losses is what ss says, to the digit."""
+"""The monitor inside a lab, where time stands still while programs compute: its values for a busy connection with
+losses are those of ss, to the digit."""
 
 from __future__ import annotations
 

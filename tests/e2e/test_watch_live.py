@@ -20,7 +20,7 @@ LEAVE_ALTERNATE_SCREEN = b"\x1b[?1049l"
 
 
 def read_until(terminal: int, words: bytes, seconds: float = 60) -> bytes:
-    """What is written to a terminal until these words are."""
+    """Read a terminal's output until these words."""
     seen, deadline = b"", time.monotonic() + seconds
     while words not in seen:
         assert time.monotonic() < deadline, seen

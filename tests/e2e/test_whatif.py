@@ -1,4 +1,4 @@
-"""`netwarp whatif`: the same run but for one packet or one instant."""
+"""`netwarp whatif`: the same run except for one packet or one instant."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_packet_is_lost(original: Path, tmp_path: Path, place: str) -> None:
 
 
 CWR = 2
-"""ca_state of a sender that reduces its window since it was told of a mark."""
+"""ca_state of a sender that reduces its window after a mark."""
 
 ECN = {"nodes.h1.sysctl": '{ "net.ipv4.tcp_ecn" = 1 }', "nodes.h2.sysctl": '{ "net.ipv4.tcp_ecn" = 1 }'}
 
@@ -91,7 +91,7 @@ def test_a_packet_is_marked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("held_ms", [1, 30])
 def test_an_ack_is_delayed(original: Path, tmp_path: Path, held_ms: int) -> None:
-    """It comes so much later to the nanosecond, and so do those behind it that would have overtaken it."""
+    """It comes later by exactly this, and so do those behind it that would have overtaken it."""
     found = asked(original, tmp_path / "new", "--delay", f"bottleneck:h2#400={held_ms}ms")
     left_ns = int(queue(run_of(original, **RENO), "bottleneck:h2")["dequeue_ns"][399])
     before_ns = found["parting"]["time_ns"]
@@ -140,7 +140,7 @@ def dropped_number(original: Path) -> int:
     ("arguments", "words"),
     [
         ((), "name the change"),
-        (("--drop", "bottleneck"), "names no packet"),
+        (("--drop", "bottleneck"), "is not a packet; expected"),
         (("--drop", "bottlenek:r1#1"), 'there is no queue "bottlenek:r1"'),
         (("--drop", "bottleneck:r1#0"), "counted from 1"),
         (("--drop", "bottleneck:r1#99999999"), "counted from 1"),

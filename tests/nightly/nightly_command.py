@@ -1,4 +1,4 @@
-"""The real command, which may take as long as a kernel takes to compile."""
+"""The real command, with as much time as compiling a kernel takes."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ NETWARP = Path(sys.executable).parent / "netwarp"
 
 
 def netwarp(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command; a build may take its time."""
+    """The command, with time for a build."""
     return subprocess.run([NETWARP, *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""Kernels that check themselves (`--config debug`, `--config kcov`): they find what is wrong, and change no result."""
+"""Kernels that check themselves (`--config debug`, `--config kcov`): they find errors, and do not change results."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
 from netwarp.module import shipped_modules
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from nightly_command import netwarp
 
@@ -23,7 +24,7 @@ COUNTING = "	t->acked += rs->acked_sacked;"
 
 @pytest.fixture(scope="module")
 def debug() -> Kernel:
-    """The kernel with KASAN, lockdep and all else that `debug` has."""
+    """The kernel with KASAN, lockdep and everything else of `debug`."""
     return build(name="debug", config=("debug",))
 
 
@@ -47,7 +48,7 @@ def test_a_checked_kernel_gives_the_same_trajectory(tmp_path: Path, scenario: st
     for planned in result.planned:
         others = tuple(f"{axis}={value}" for axis, value in planned.point.items() if axis != "kernel")
         run = pairs[*others, str(planned.seed)][str(planned.point["kernel"])] = result.run(planned.id)
-        assert run.status()["status"] == "ok", run.status()
+        assert run.status()["status"] == RunStatus.OK, run.status()
     for pair in pairs.values():
         stock, checked = (
             {path.name: path for path in run.path.glob("*.arrows")} for run in (pair[kernel] for kernel in KERNELS)
@@ -58,7 +59,7 @@ def test_a_checked_kernel_gives_the_same_trajectory(tmp_path: Path, scenario: st
 
 
 def failure(place: Path, kernel: str, change: str, declared: str = "") -> str | None:
-    """Why a run with the template failed, one line of which is another."""
+    """The reason of a run's failure with the template, one line of which is replaced."""
     text = TEMPLATE.replace('"template"', '"mine"').replace(COUNTING, f"{change}\n{COUNTING}")
     file = place / "tcp_mine.c"
     file.write_text(text.replace("static void template_init", f"{declared}\nstatic void template_init", 1))
@@ -67,12 +68,12 @@ def failure(place: Path, kernel: str, change: str, declared: str = "") -> str | 
     netwarp("run", "bufferbloat", *words, "--set", "links.bottleneck.queue=pfifo limit 100", "-o", place)
     (planned,) = open_result(place).planned
     status = open_result(place).run(planned.id).status()
-    return None if status["status"] == "ok" else f"{status['status']}: {status['reason']}"
+    return None if status["status"] == RunStatus.OK else f"{status['status']}: {status['reason']}"
 
 
 @pytest.mark.usefixtures("debug")
 def test_a_use_after_free_is_found(tmp_path: Path) -> None:
-    """What no other kernel sees: the byte is still what it was."""
+    """Other kernels do not see it: the byte still has its old value."""
     freed = "	{ volatile u8 *gone = kmalloc(64, GFP_ATOMIC); kfree((void *)gone); t->losses += gone[8] & 0; }"
     assert failure(tmp_path, "stock", freed) is None
     why = str(failure(tmp_path, "debug", freed))

@@ -19,7 +19,7 @@ from nightly_command import netwarp
 
 BEFORE = "hystart-before"
 UNUSED = ("Documentation/", "drivers/gpu/", "drivers/media/", "drivers/net/ethernet/", "drivers/staging/", "sound/")
-"""Of which only Kconfig and Makefiles count here."""
+"""Folders of which only Kconfig and Makefiles count here."""
 CONDITION = "bulk flow.cwnd_pkts_slow_start_end > 600"
 
 
@@ -51,7 +51,7 @@ def test_the_published_numbers_of_hystart(tmp_path: Path, before: Path) -> None:
 
 
 def test_a_kept_tree_gives_the_bytes_of_a_fresh_one(tmp_path: Path, before: Path) -> None:
-    """Take the patch out of the tree again: the kernel is `stock`, whose tree was compiled from nothing."""
+    """Revert the patch: the kernel is `stock`, whose tree was compiled from nothing."""
     patch = harmless(tmp_path, "mine.patch", "net/ipv4/tcp_cubic.c")
     assert build(name="nightly", patches=(str(patch),)).digest != ""
     stock = build()

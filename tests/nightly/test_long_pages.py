@@ -1,4 +1,4 @@
-"""Every command of README.md and docs/, those that take minutes or build kernels included, does what its page says."""
+"""Every command of README.md and docs/, those that take minutes or build kernels included, behaves as on its page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMIT_S = 7200.0
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a copy of the kernels that are there, so that the names of a page take the place of no other kernel."""
+    """With a copy of the present kernels, so that the names of a page replace no other kernel."""
     (place := tmp_path / "empty").mkdir()
     shutil.copytree(cache_directory(), tmp_path / "cache" / "netwarp" / "kernels", symlinks=True)
     environment = surroundings(tmp_path) | {"XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -1,4 +1,4 @@
-"""Programs that others wrote, unmodified: two runs the same bytes, and the numbers that arithmetic gives."""
+"""Programs of others, unmodified: two runs with the same bytes, and the calculated numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.programs import Program, programs, run_twice
 
 
 def _mark(program: Program) -> tuple[pytest.MarkDecorator, ...]:
-    """What needs something that netwarp lacks fails; once it does not, the table has to say so."""
+    """A program that needs a missing feature fails; once it passes, the table has to be changed."""
     reason = f"needs {program.needs}"
     return (pytest.mark.xfail(strict=not program.sometimes, reason=reason),) if program.needs else ()
 

@@ -1,4 +1,4 @@
-"""Linux 6.1 beside 6.12: it is built, gives what a link must give, and the tests of netwarp hold on it."""
+"""Linux 6.1 as well as 6.12: it is built, gives a link's calculated values, and passes netwarp's tests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 from nightly_command import netwarp
 
 OLD = "linux-6.1"
 UNNAMED = "what_remains_of_a_closed_connection or what_checksums_drop"
-"""Of what 6.12 drops for a reason of its own, 6.1 gives none (SKB_DROP_REASON_NOT_SPECIFIED)."""
+"""Drops with a reason in 6.12 for which 6.1 has none (SKB_DROP_REASON_NOT_SPECIFIED)."""
 E2E = Path(__file__).parent.parent / "e2e"
 
 
@@ -31,7 +32,7 @@ def test_two_series_in_one_sweep(tmp_path: Path, old: Kernel) -> None:
     assert {run.point["kernel"] for run in result.planned} == {OLD, "stock"}
     for run in result.planned:
         made = result.run(run.id)
-        assert made.status()["status"] == "ok", made.status()
+        assert made.status()["status"] == RunStatus.OK, made.status()
     metrics = result.summary().filter(name="bulk")
     goodput = metrics.filter(metric="goodput_mbps")["value"]
     assert goodput.len() == 4

@@ -1,7 +1,7 @@
-"""Damage to files: seeded, so that whatever fell once falls again.
+"""Damage to files: seeded, so that every failure can be repeated.
 
 Every function takes content and a `random.Random`, and returns other content; the same seed gives the same damage.
-`damage` does it to a file in a directory, by the kind that its name says, and returns in words what it did.
+`damage` applies it to a file in a directory, by the kind that its name suggests, and returns a description.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NUMBERS: tuple[str, ...] = (
     *("1e308", "1e400", "-1e400", "1e-320", "0.1", "NaN", "Infinity", "-Infinity", "nan", "inf"),
     *("9" * 40, "9" * 5000, "0x10", "1_000", "١٢٣", "1e5", "1.5", "", "+1", "00"),
 )
-"""Numbers as text: the edges of each width, beyond them, and what only looks like one."""
+"""Numbers as text: the edges of each width, values beyond them, and text that only resembles a number."""
 
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**16, 2**31, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**40),
@@ -170,7 +170,7 @@ def mutate_json(content: bytes, rng: random.Random) -> bytes:
         return mutate_text(content, rng)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         value = _other_value(value, rng)
-    # As Python writes it: NaN, Infinity and lone surrogates are what a careless writer leaves in a file. One line, or a
+    # In Python's format: NaN, Infinity and lone surrogates are what a careless writer leaves in a file. One line, or a
     # line for each value; `indent` would select the encoder in Python, which is slow in documents nested 400 deep.
     try:
         return json.dumps(value, separators=rng.choice(((", ", ": "), (",\n", ": ")))).encode()
@@ -179,7 +179,7 @@ def mutate_json(content: bytes, rng: random.Random) -> bytes:
 
 
 def _other_value(value: Any, rng: random.Random) -> Any:
-    """The document with one thing in it changed, each place as likely as any other."""
+    """The document with one change; all places are equally likely."""
     places = list(_places(value))
     if not places:
         return rng.choice(VALUES)
@@ -245,7 +245,7 @@ def _key(content: bytes, rng: random.Random) -> bytes:
 
 
 def mutate_by_name(name: str, content: bytes, rng: random.Random) -> bytes:
-    """Damage that fits the kind of file that a name says: JSON, TOML, text, else bytes (Arrow, Parquet, captures)."""
+    """Damage for the kind of file that a name suggests: JSON, TOML, text, else bytes (Arrow, Parquet, captures)."""
     suffix = Path(name).suffix
     if suffix == ".json":
         return mutate_json(content, rng)
@@ -255,7 +255,7 @@ def mutate_by_name(name: str, content: bytes, rng: random.Random) -> bytes:
 
 
 def damage(file: Path, rng: random.Random, *, special: float = 0.1) -> str:
-    """Damage a file where it lies, and return in words what was done.
+    """Damage a file in place, and return a description.
 
     With the probability `special` something else comes into its place: nothing, a directory, a FIFO, a device, a
     symbolic link (to itself, to a file elsewhere), a file that claims to be huge, one that may not be read.
@@ -292,7 +292,8 @@ def files_of(directory: Path) -> list[Path]:
 
 
 def damaged_copy(source: Path, place: Path, seed: int, *, files: list[str] | None = None) -> str:
-    """A copy of a directory with one to three of its files damaged (of those with these names, if given); in words."""
+    """A copy of a directory with one to three of its files damaged (of those with these names, if given); a
+    description."""
     rng = random.Random(seed)
     shutil.copytree(source, place, symlinks=True)
     chosen = [path for path in files_of(place) if files is None or path.name in files]

@@ -161,13 +161,13 @@ class Workshop:
         return place
 
     def patch(self, name: str, file: str, before: str, after: str) -> str:
-        """A patch of one line of a file, in a file of its own."""
+        """Write a patch of one line of a file."""
         path = self.root / name
         path.write_text(f"--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-{before}\n+{after}\n")
         return str(path)
 
     def compiled(self) -> list[str]:
-        """What was compiled since this was asked last."""
+        """Files compiled since the last call."""
         path = self.state / "compiled"
         found = path.read_text().split() if path.exists() else []
         path.unlink(missing_ok=True)
@@ -187,7 +187,7 @@ class Workshop:
 
 
 def open_workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """A workshop whose programs and directories are those that netwarp finds."""
+    """A workshop whose programs and directories netwarp finds."""
     shop = Workshop(tmp_path)
     monkeypatch.setenv("PATH", f"{shop.bin}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -198,7 +198,7 @@ def open_workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
 
 
 def walls_of(root: Path) -> Callable[..., list[str]]:
-    """What confines the programs of a workshop, which are no part of the system and keep book beside the tree."""
+    """Confinement of a workshop's programs, which are not part of the system and write logs beside the tree."""
 
     def walls(read: Iterable[Path], write: Iterable[Path], *, links: bool = False) -> list[str]:
         return confined((*read, root / "bin"), (*write, root / "state"), links=links)

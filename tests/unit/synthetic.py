@@ -1,7 +1,7 @@
 """Run directories with known answers: a FIFO of some limit, fed by senders with a sawtooth window.
 
-Not a model of TCP: a window that grows by a packet a round trip and shrinks by 0.7 on loss, at a link of known rate and
-base RTT, so that every length, sojourn and RTT follows from arithmetic.
+This is not a model of TCP: a window that grows by a packet a round trip and shrinks by 0.7 on loss, at a link of known
+rate and base RTT, so that every length, sojourn and RTT can be calculated.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 from netwarp.analysis import analyse_run
 from netwarp.store.result import create_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import open_run
 from netwarp.store.schemas import TABLES
 
@@ -30,7 +31,7 @@ SECOND = 10**9
 
 @dataclass
 class Trace:
-    """What happened at the bottleneck: rows of packets, acks and pings, as in the tables."""
+    """Events at the bottleneck: rows of packets, acks and pings, as in the tables."""
 
     packets: list[dict[str, Any]] = field(default_factory=list)
     acks: list[dict[str, Any]] = field(default_factory=list)
@@ -128,7 +129,7 @@ def _lengths_after(trace: Trace) -> None:
 
 
 def _pings(trace: Trace, end: int) -> None:
-    """Every 100 ms, an RTT of the base and the queue found: what the latest packet before it met."""
+    """Pings every 100 ms, with an RTT of the base and the queue that the latest packet before met."""
     stayed = [p for p in trace.packets if p["fate"] == 0]
     at = 0
     for sequence, sent in enumerate(range(0, end, SECOND // 10)):
@@ -140,7 +141,7 @@ def _pings(trace: Trace, end: int) -> None:
 
 
 def write_table(run: Path, name: str, rows: list[dict[str, Any]], batch_rows: int = 4096) -> Path:
-    """Write rows as the table's stream; columns that a row lacks are null, or 0, empty or False if never null."""
+    """Write rows as the table's stream; columns missing in a row are null, or 0, empty or False if never null."""
     table = TABLES[name]
     defaults = {c.name: None if c.nullable else _zero(c.type) for c in table.columns}
     if "segments" in defaults:
@@ -206,7 +207,7 @@ _NAMED = {
     79: "ip_innoroutes",
 }
 DROP_REASONS = [_NAMED.get(number, f"made_up_{number}") for number in range(104)]
-"""Names of drop reasons as a kernel has them, of those that tests use."""
+"""Drop reasons with a kernel's names, for those that tests use."""
 
 
 def write_description(run: Path, lab_: dict[str, Any], **facts: Any) -> None:
@@ -235,7 +236,7 @@ def write_run(
 
 @cache
 def _tables(limit: int, seconds: float, flows: int, exact: bool) -> tuple[Trace, dict[str, bytes]]:
-    """What happened, and the files of its tables; many tests take the same run, so each is made once."""
+    """The trace, and the files of its tables; many tests use the same run, so each is made once."""
     trace = simulate(limit, seconds, flows)
     with TemporaryDirectory() as folder:
         run = Path(folder)
@@ -262,7 +263,7 @@ def write_result(path: Path, limits: tuple[int, ...], seconds: float = 5, flows:
                 write_run(directory, limit=limit, seconds=seconds, flows=flows, id=run["id"], point=run["point"])
                 made = open_run(directory)
                 made.write_metrics(analyse_run(directory))
-                made.write_status("ok", None, seconds=0.1)
+                made.write_status(RunStatus.OK, None, seconds=0.1)
         result.write_summary()
 
 

@@ -1,4 +1,4 @@
-"""Advice without a single run: what is asked, what is refused, how it is judged, and what is read from recordings."""
+"""Advice without a single run: questions, refusals, judgement, and estimates from recordings."""
 
 from __future__ import annotations
 
@@ -179,11 +179,11 @@ def test_candidates_of_the_users_own(tmp_path: Path) -> None:
 
 
 def test_whose_queue_it_is() -> None:
-    """As stated; else what can be changed says it, and then the rates; always with the reason."""
+    """As stated; else the options imply it, and then the rates; always with the reason."""
     home = Options(rate="20/2mbit", rtt="30ms", traffic="bulk 1")
     assert ownership_of(home, ()).queue_is == MODEM
     assert "--queue-is mine" in ownership_of(home, ()).assumed
-    assert ownership_of(home, ("queue",)).queue_is == MINE, "whoever can change it has it"
+    assert ownership_of(home, ("queue",)).queue_is == MINE, "the one who can change it has it"
     alike = Options(rate="20mbit", rtt="30ms", traffic="bulk 1")
     assert ownership_of(alike, ()).queue_is == MINE
     assert ownership_of(alike, ("sender,shaper",)).queue_is == MODEM
@@ -274,7 +274,7 @@ SHOWN = {
         "# then what set up: qdisc htb 1: dev wan0 root refcnt 2 r2q 10 default 0x1",
     ),
 }
-"""What tc shows → what brings it back."""
+"""tc's output → the commands that restore it."""
 
 
 @pytest.mark.parametrize("shown", SHOWN)
@@ -401,7 +401,7 @@ def test_a_call_is_played_with_the_buffer_that_is_best_for_it() -> None:
 
 
 def test_nothing_measured_is_the_worst_not_the_best() -> None:
-    """A probe without a reply, requests without an answer: a score at the floor, never a gap that is left out."""
+    """A probe without a reply, requests without an answer: a score at the floor, never an omitted gap."""
     environment = _home(traffic="bulk 1, web 10%")
     found = utilities({("bulk", "goodput_mbps"): 10.0}, environment)
     assert found["latency"] == found["web"] == min(found.values()) == 1e-3
@@ -444,7 +444,7 @@ def test_better_the_same_and_too_close_to_call() -> None:
 
 
 def test_alike_candidates_are_rarely_told_apart() -> None:
-    """Of five that do not differ, any claim at all is made in at most 5 % of the tries, within what chance allows."""
+    """Among five that do not differ, any claim is made in at most 5 % of the tries, within random deviation."""
     chance = np.random.default_rng(7)
     claims = 0
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""The page of agreement: what was compared, and what could not be."""
+"""The page of agreement: compared quantities, and those that could not be compared."""
 
 from netwarp.agreement import Agreement, page
 

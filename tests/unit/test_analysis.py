@@ -1,4 +1,4 @@
-"""Metrics of whole synthetic runs against what arithmetic says."""
+"""Metrics of whole synthetic runs compared with calculated values."""
 
 import math
 from pathlib import Path
@@ -142,7 +142,7 @@ def test_pings(tmp_path: Path) -> None:
 
 
 def test_replies_of_the_last_longest_rtt_do_not_hide_losses() -> None:
-    """Every second request is lost, and one reply took 300 ms: of the last 300 ms neither replies nor losses count."""
+    """Every second request is lost, and one reply took 300 ms: in the last 300 ms neither replies nor losses count."""
     sent = np.arange(10, dtype=np.int64) * 100_000_000
     rtts = np.where(np.arange(10) % 2 == 0, 10.0, np.nan)
     rtts[0] = 300.0

@@ -91,7 +91,7 @@ def test_the_shortest_length_is_that_of_the_window() -> None:
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=25), st.integers(1, 5))
 def test_length_is_arrivals_less_departures(arrivals: list[tuple[int, int]], limit: int) -> None:
-    """A FIFO of `limit` packets in coarse time, its lengths reported as the kernel would: event by event."""
+    """A FIFO of `limit` packets in coarse time, whose lengths are reported like the kernel's: event by event."""
     rows, length_at = fifo(sorted(arrivals), limit)
     got = steps(rows)
     now = 0.0
@@ -125,7 +125,7 @@ def fifo(arrivals: list[tuple[int, int]], limit: int) -> tuple[list[Row], Callab
 
 
 def test_an_aggregate_counts_as_its_segments() -> None:
-    """Two of ten and one of three, of which the second is cut up and leaves in two parts; one of five is dropped."""
+    """Two of ten and one of three, whose second is split and leaves in two parts; one of five is dropped."""
     rows: list[Row] = [(0, 10, None, 10, 13), (1, 20, None, 20, 3), (2, 25, None, 23, 1), (2, 30, None, 23, 0)]
     rows.append((3, None, 3, 23, None))
     seen = packets(rows, [(2, 3), (2, 2), (2, 2), (2, 3), (2, 2)], segments=[10, 10, 2, 1, 5])

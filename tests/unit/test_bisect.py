@@ -1,4 +1,4 @@
-"""What a condition stands for, and how revisions and stacks are halved; kernels are only pretended."""
+"""The meaning of a condition, and the halving of revisions and stacks; kernels are only simulated."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_what_is_below_is_not_equal() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("goodput", "is no condition"),
-        ("a queue.drops of b < 1", "is no condition"),
-        ("queue.drops == 1", "is no condition"),
+        ("goodput", "is not a condition"),
+        ("a queue.drops of b < 1", "is not a condition"),
+        ("queue.drops == 1", "is not a condition"),
         ("bottlenek:r1 queue.drops < 1", "bottlenek:r1"),
     ],
 )
@@ -76,9 +76,9 @@ def test_what_cannot_be_tested_leaves_several() -> None:
 
 
 def test_ends_that_are_not_good_and_bad_are_refused() -> None:
-    with pytest.raises(KernelError, match=r"without the stack is to be good, and is bad \(why\)"):
+    with pytest.raises(KernelError, match=r"without the stack must be good, but is bad \(why\)"):
         in_stack(["a"], lambda part: BAD, lambda text: None)
-    with pytest.raises(KernelError, match="with the whole stack is to be bad, and cannot be tested"):
+    with pytest.raises(KernelError, match="with the whole stack must be bad, but cannot be tested"):
         in_stack(["a"], lambda part: SKIP if part else GOOD, lambda text: None)
 
 
@@ -109,7 +109,7 @@ def test_between_revisions_the_first_bad_commit_is_found(tmp_path: Path, monkeyp
     assert len(places) == 1, "one work tree, whose objects are kept"
     assert not next(iter(places)).exists()
     assert (tree / "number").read_text() == "5", "the user's own work tree is left alone"
-    with pytest.raises(KernelError, match="HEAD~5 is to be bad, and is good"):
+    with pytest.raises(KernelError, match="HEAD~5 must be bad, but is good"):
         between_revisions(tree, "HEAD~4", "HEAD~5", test, said.append)
     with pytest.raises(KernelError, match=r"git rev-parse(?s:.)*Needed a single revision"):
         between_revisions(tree, "HEAD", "nothing", test, said.append)

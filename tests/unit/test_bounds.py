@@ -1,4 +1,4 @@
-"""Scenarios that would hang or eat memory: each is refused before any work, with the bound in the message."""
+"""Scenarios that would hang or exhaust memory: each is refused before any work, with the bound in the message."""
 
 from __future__ import annotations
 

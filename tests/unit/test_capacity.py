@@ -1,4 +1,4 @@
-"""No goodput above what a link carries: rates that change, transit times that spread, and numbers that cannot be."""
+"""No goodput above a link's capacity: rates that change, transit times that vary, and impossible numbers."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np  # isort: skip
 SECOND = 10**9
 FRAME, PAYLOAD = 1514, 1448
 GAP_NS = FRAME * 8 * 100
-"""Of full frames at 10 Mbit/s."""
+"""Gap of full frames at 10 Mbit/s."""
 
 
 def _run(path: Path, arrivals: list[dict[str, Any]], seconds: int = 10, **wire: Any) -> None:

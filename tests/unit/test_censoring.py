@@ -1,11 +1,12 @@
-"""Durations of which some had not ended: Kaplan and Meier's estimate, against its textbook example and by hand."""
+"""Durations, some of which had not ended: Kaplan and Meier's estimate, compared with its textbook example and by
+hand."""
 
 import numpy as np
 import pytest
 from netwarp.stats.censoring import Durations, held, kaplan_meier, mean_of, percentile_of, together
 from netwarp.stats.weighting import weighted_percentiles
 
-# Weeks of remission with 6-mercaptopurine, + where it lasted on: E. J. Freireich et al., Blood 21, 1963.
+# Weeks of remission with 6-mercaptopurine, + if it continued: E. J. Freireich et al., Blood 21, 1963.
 FREIREICH = "6 6 6 6+ 7 9+ 10 10+ 11+ 13 16 17+ 19+ 20+ 22 23 25+ 32+ 32+ 34+ 35+"
 
 

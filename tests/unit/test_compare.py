@@ -17,6 +17,7 @@ from netwarp.compare.render import differences, notes, sentence
 from netwarp.store.errors import SelectionError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from rich.console import Console
 
@@ -52,7 +53,7 @@ def result(
             with made.making(str(run["id"])) as directory:
                 if found is not None:
                     RunDir(directory).write_metrics(frame(_metric(key, value) for key, value in found.items()))
-                RunDir(directory).write_status("failed" if found is None else "ok", None)
+                RunDir(directory).write_status(RunStatus.FAILED if found is None else RunStatus.OK, None)
         made.write_summary()
     return path
 
@@ -64,7 +65,7 @@ def _metric(key: str, value: float) -> Metric:
 
 
 def plain(shift: float = 0.0, seed: int = 0) -> Values:
-    """Goodput of about 9, RTT of about 50 ms + shift, 30 drops + shift; what is random follows the seed."""
+    """Goodput of about 9, RTT of about 50 ms + shift, 30 drops + shift; random parts depend on the seed."""
 
     def values(_: Mapping[str, Any], number: int) -> dict[str, float]:
         random = np.random.default_rng([seed, number])
@@ -157,7 +158,7 @@ def test_one_common_seed_shows_a_difference_of_that_seed_alone(tmp_path: Path) -
 
 
 def constant(rtt: float, more: Values = lambda *_: {}) -> Values:
-    """What does not vary with the seed, and `more`."""
+    """Metrics that do not vary with the seed, and `more`."""
     return lambda point, seed: (
         {
             "flow.bulk.goodput_mbps": 9.5,
@@ -170,7 +171,7 @@ def constant(rtt: float, more: Values = lambda *_: {}) -> Values:
 
 @pytest.mark.parametrize("seeds", [range(1, 3), range(11, 13)], ids=["the same seeds", "other seeds"])
 def test_what_does_not_vary_with_the_seed_is_certain(tmp_path: Path, seeds: range) -> None:
-    """Two runs a side: a test could not tell anything, and there is nothing to test."""
+    """Two runs a side: a test could not decide anything, and there is nothing to test."""
     found = compared(result(tmp_path / "a", constant(50), range(1, 3)), result(tmp_path / "b", constant(80), seeds))
     assert verdicts(found) == {
         "flow.goodput_mbps of bulk": "same",
@@ -189,7 +190,7 @@ def test_what_does_not_vary_with_the_seed_is_certain(tmp_path: Path, seeds: rang
 
 
 def test_a_value_that_agrees_by_chance_is_not_certain(tmp_path: Path) -> None:
-    """The seed matters as soon as anything varies with it, whether it is compared or not, and on one side or both."""
+    """The seed matters as soon as anything varies with it, whether it is compared or not, on one side or both."""
 
     def ping(_: Mapping[str, Any], seed: int) -> dict[str, float]:
         return {"flow.ping.rtt_ms_mean": 20 + seed / 10}
@@ -208,7 +209,8 @@ def test_a_value_that_agrees_by_chance_is_not_certain(tmp_path: Path) -> None:
 
 
 def test_points_are_certain_or_tested_each_for_itself(tmp_path: Path) -> None:
-    """At one point nothing varies, at another everything does: the first takes no power from the test of the second."""
+    """At one point nothing varies, at another everything does: the first does not reduce the power of the second's
+    test."""
     points = ({QUEUE: "small"}, {QUEUE: "large"})
 
     def side(shift: float, seed: int) -> Values:
@@ -237,7 +239,7 @@ def test_some_points_with_too_few_runs_leave_the_whole_undecided(tmp_path: Path)
 
 
 def test_a_rare_event_asks_for_no_more_runs(tmp_path: Path) -> None:
-    """A metric of few of many runs stays unclear, and no number of runs would promise otherwise."""
+    """A metric that few of many runs have stays unclear, and no number of runs is promised to change that."""
 
     def rare(shift: float) -> Values:
         def values(point: Mapping[str, Any], seed: int) -> dict[str, float]:
@@ -263,7 +265,7 @@ def test_repetitions_of_an_imported_result_are_no_seeds(tmp_path: Path) -> None:
 
 
 def test_short_flows_that_accompany_others_are_left_out_unless_asked_for(tmp_path: Path) -> None:
-    """iperf3's control connection, in both directions, and a request; not what is short without another flow."""
+    """iperf3's control connection, in both directions, and a request; not a short flow without another."""
     names = ("a-b-c-tcp-5201", "a-b-c-tcp-5201-short", "c-a-b-tcp-5201-short", "a-b-c-tcp-80-short", "c-d-udp-53")
 
     def flows(_: Mapping[str, Any], seed: int) -> dict[str, float]:
@@ -447,7 +449,7 @@ def test_same_against_same_raises_no_alarm(tmp_path: Path, paired: bool) -> None
         seeds = range(1, 9) if paired else range(11, 19)
         a = result(tmp_path / f"a{trial}", plain(seed=2 * trial))
         b = result(tmp_path / f"b{trial}", plain(seed=2 * trial + 1), seeds=seeds)
-        # Even the least differences shall count, so that only soundness stands between chance and an alarm.
+        # Even the smallest differences count, so that only the test prevents false alarms.
         found = compared(a, b, min_effect=[parse_min_effect("*=0")])
         alarms += any(row.verdict not in (Verdict.SAME, Verdict.UNCLEAR) for row in found.rows)
     assert alarms / trials <= 0.05 + 3 * (0.05 * 0.95 / trials) ** 0.5

@@ -1,4 +1,4 @@
-"""What a shell is offered at the Tab key, and where its script is put."""
+"""A shell's candidates at the Tab key, and the place of its script."""
 
 from __future__ import annotations
 

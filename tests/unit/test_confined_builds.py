@@ -1,4 +1,5 @@
-"""A kernel's makefiles are programs, of whoever made the source or the patch: none of their steps leaves the tree."""
+"""A kernel's makefiles are programs from unknown authors of sources and patches: none of their steps leaves the
+tree."""
 
 import contextlib
 import subprocess
@@ -14,7 +15,7 @@ from netwarp.kernels import BuildFailed, KernelError
 from netwarp.kernels.commands import collect, environment, read_built
 from netwarp.kernels.links import refuse_link_out
 
-# What each step of a build tries, beside what it has to do.
+# Attempts of each step of a build, in addition to its work.
 ATTEMPTS = r"""#!/bin/sh
 for last in "$@"; do :; done
 attempt() { what="$1"; shift; ( "$@" ) >/dev/null 2>&1 && echo "$last: $what" >> STATE/out; }
@@ -41,7 +42,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
 
 
 def wait_for_end(process: str) -> None:
-    """Until a process that was killed is gone; its parent, which is not this one, may not have waited for it."""
+    """Wait until a killed process is gone; its parent, which is not this one, may not have waited for it."""
     deadline = time.monotonic() + 60
     with contextlib.suppress(OSError):
         while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
@@ -106,7 +107,7 @@ def test_a_source_whose_links_lead_out_is_not_built(workshop: Workshop) -> None:
 
 @pytest.fixture
 def repository(workshop: Workshop) -> Path:
-    """A git tree with all of the source in it."""
+    """A git tree with the whole source."""
     source = workshop.unpacked()
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]):
         run_git(source, *words)
@@ -114,7 +115,7 @@ def repository(workshop: Workshop) -> Path:
 
 
 def run_git(source: Path, *words: str) -> str:
-    """git as its user runs it."""
+    """Run git as its user does."""
     done = subprocess.run(["git", "-C", str(source), *words], check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -191,7 +192,7 @@ def test_of_a_partial_clone_the_rest_has_to_be_fetched_before(workshop: Workshop
 
 def test_a_filter_in_the_background_ends_with_git(workshop: Workshop, repository: Path) -> None:
     commit(repository, "two")
-    # It holds git's output, whose end is waited for.
+    # It holds git's output, whose end is awaited.
     run_git(repository, "config", "filter.evil.smudge", "sh -c 'sleep 1000 >&2 & echo $!; exec cat'")
     (repository / ".git/info/attributes").write_text("*.txt filter=evil\n")
     left = []
@@ -201,7 +202,7 @@ def test_a_filter_in_the_background_ends_with_git(workshop: Workshop, repository
         wait_for_end(left[-1])
         return bisect.Tested(Verdict.GOOD, "")
 
-    with pytest.raises(KernelError, match="is to be bad"):
+    with pytest.raises(KernelError, match="must be bad"):
         between_revisions(repository, "HEAD~1", "HEAD", judge, lambda line: None)
     assert left
 

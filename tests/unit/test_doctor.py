@@ -1,4 +1,4 @@
-"""Every finding that is not fine says what is wrong and gives the command that fixes it."""
+"""Every problem found is described with the command that fixes it."""
 
 import io
 import mmap
@@ -203,7 +203,7 @@ def test_cleaning_removes_what_nobody_holds(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     stale = [tmp_path / "cache/netwarp/kernels/.build-1", tmp_path / "tmp/netwarp-kernel-1"]
     stale += [tmp_path / "tmp/netwarp-runs-1", tmp_path / "tmp/netwarp-ssh-1", tmp_path / "tmp/netwarp-memory-1"]
-    monkeypatch.setattr(doctor, "memory_places", lambda environ: [])  # where other tests have theirs
+    monkeypatch.setattr(doctor, "memory_places", lambda environ: [])  # other tests use them
     for path in stale:
         (path / "tree").mkdir(parents=True)
     console = Console(file=io.StringIO(), width=80)

@@ -1,4 +1,4 @@
-"""What reads and runs the commands of pages finds what is wrong with them."""
+"""The reader and runner of commands in pages find errors in them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ $ exit 7
 
 
 def followed(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, *, nightly: bool = False) -> list[str]:
-    """Whether each command was as its page says."""
+    """Whether each command agreed with its page."""
     monkeypatch.setattr(documented, "ROOT", folder)
     (folder / "page.md").write_text(text)
     (place := folder / "empty").mkdir()

@@ -1,4 +1,4 @@
-"""Statistics of runs that differ by their seed: intervals that cover what they say, and who was left out."""
+"""Statistics of runs that differ by their seed: intervals with the stated coverage, and omitted runs."""
 
 import numpy as np
 import polars as pl
@@ -34,7 +34,7 @@ def summary(*runs: tuple[str, int, str, dict[str, float]]) -> pl.DataFrame:
 
 @pytest.mark.parametrize("n", [6, 7, 9, 10, 20, 51, 100])
 def test_the_interval_covers_the_median_as_it_says(n: int) -> None:
-    """Of a skewed distribution: the truth is in 95 % of the intervals, give or take what 4000 trials leave open."""
+    """For a skewed distribution: the truth is in 95 % of the intervals, within the deviation of 4000 trials."""
     rng = np.random.default_rng(n)
     values = np.sort(rng.lognormal(0, 1.5, (4000, n)), axis=1)
     rank = median_rank(n)
@@ -139,7 +139,7 @@ def test_the_table_shows_medians_and_intervals(seeds: int, words: str) -> None:
 
 
 def test_the_caption_is_about_the_columns_that_are_shown() -> None:
-    """A metric that few runs have, and that is no column, says nothing of the brackets that are there."""
+    """A metric that few runs have, and that has no column, does not affect the caption about brackets."""
     rare = {2: {"convergence_s": 1.0}, 5: {"convergence_s": 2.0}}
     runs = [("cubic", seed, "ok", {"goodput_mbps": 9 + seed / 10} | rare.get(seed, {})) for seed in range(1, 9)]
     frame = statistics_frame(summary(*runs), AXES)

@@ -1,4 +1,4 @@
-"""A command line as a scenario: what of it decides a run, what the machine gets, what is refused."""
+"""A command line as a scenario: what identifies a run, what the machine gets, what is refused."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from netwarp.plan import Plan, make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.command import command_scenario, name_of
+from netwarp.store.run_status import RunStatus
 
 WORDS = ("sh", "-c", "echo \"$X\" '\x7f\té'\n")
 BASE = '[exec]\ncommand = ["true"]\n'
@@ -70,7 +71,7 @@ def test_an_exponential_start_has_its_mean() -> None:
     assert quantiles_ns == sorted(quantiles_ns)
     assert quantiles_ns[0] == 0
     assert quantiles_ns[512] == round(1e6 * math.log(2))
-    # Straight lines between the quantiles lie above the curve, and the last thousandth is cut in its middle.
+    # Straight lines between the quantiles are above the curve, and the last thousandth is cut in its middle.
     mean_ns = sum(low + high for low, high in pairwise(quantiles_ns)) / 2 / 1024
     assert mean_ns == pytest.approx(1e6, rel=1e-3)
 
@@ -184,7 +185,7 @@ def test_a_command_that_fails_has_failed() -> None:
     assert failure_of(0) is None
     assert failure_of(None) is None
     assert failure_of(3) == "the command ended with exit code 3"
-    assert facts_of({"exit_code": 3, "status": "ok", "reason": "x"}) == {"exit_code": 3}
+    assert facts_of({"exit_code": 3, "status": RunStatus.OK, "reason": "x"}) == {"exit_code": 3}
 
 
 def test_nobody_is_shown_what_nobody_looks_at() -> None:

@@ -1,4 +1,4 @@
-"""Expectations: which rows they mean, what they find, what they say."""
+"""Expectations: the rows that they select, their findings, their messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -106,7 +106,7 @@ ORDERED = pl.DataFrame(QUEUES, schema=[*COLUMNS[:3], "case", *COLUMNS[5:]], orie
     ],
 )
 def test_an_order(steps: list[str | tuple[str, ...]], judgement: Judgement, found: str) -> None:
-    """Seeds are compared each with itself; steps that were not planned are passed over."""
+    """Each seed is compared with itself; unplanned steps are skipped."""
     (checked,) = check_expectations(ORDERED, [Expected("flow.rtt_ms_p95", ascending=[{"case": s} for s in steps])])
     assert checked.judgement == judgement
     assert checked.found.startswith(found)
@@ -225,7 +225,7 @@ SMALL_BELOW_LARGE: list[Selection] = [{"case": "small"}, {"case": "large"}]
     ],
 )
 def test_with_how_many_seeds_it_holds(expected: Expected, judgement: Judgement, found: str) -> None:
-    """Without a share with every one; with one, it fails where so few of them speak against it."""
+    """Without a share it must hold for every seed; with one, it fails only if enough seeds are against it."""
     (checked,) = check_expectations(MANY, [expected])
     assert checked.judgement is judgement
     assert checked.found.endswith(found)
@@ -235,7 +235,7 @@ def test_a_share_takes_enough_seeds_to_be_refuted() -> None:
     """With 80 % of the seeds, none of two is 4 %; one seed says nothing, neither for nor against."""
     expected = Expected(where={"case": "small"}, min=2, share=0.8)
     one, two = (check_expectations(MANY.filter(pl.col("seed") <= n), [expected])[0] for n in (1, 2))
-    assert (one.judgement, one.found) == (Judgement.UNCHECKED, "that takes 2 seeds; held with 0 of 1 seed")
+    assert (one.judgement, one.found) == (Judgement.UNCHECKED, "this needs 2 seeds; held with 0 of 1 seed")
     assert (two.judgement, two.ok) == (Judgement.FAILED, False)
     assert one.bound == "at least 2 with at least 80 % of the seeds"
 
@@ -248,7 +248,7 @@ def test_the_fewest_seeds_are_those_of_which_none_refutes(share: float) -> None:
 
 
 def test_the_interval_of_a_share_covers() -> None:
-    """Clopper and Pearson: at each end so much or more (so little or less) has a chance of 2.5 %."""
+    """Clopper and Pearson: at each end, so much or more (so little or less) has a probability of 2.5 %."""
     low, high = share_interval(17, 20)
     assert sum(comb(20, k) * low**k * (1 - low) ** (20 - k) for k in range(17, 21)) == pytest.approx(0.025)
     assert sum(comb(20, k) * high**k * (1 - high) ** (20 - k) for k in range(18)) == pytest.approx(0.025)

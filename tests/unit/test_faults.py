@@ -1,4 +1,4 @@
-"""A fault of netwarp's own in one run's analysis: that run fails with the reason, and the study goes on."""
+"""A bug of netwarp in one run's analysis: that run fails with the reason, and the study continues."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from netwarp.execute import conclusion
 from netwarp.scratch import RUNS, clean_stale, scratch
 from netwarp.store.errors import StoreError
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from synthetic import write_run
 
@@ -26,7 +27,7 @@ def faulty(_run: object) -> None:
 def test_a_fault_fails_the_run_that_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path)
     monkeypatch.setattr(conclusion, "compute_metrics", faulty)
-    outcome = conclusion._analysed(tmp_path, Outcome("ok", None, {}))
+    outcome = conclusion._analysed(tmp_path, Outcome(RunStatus.OK, None, {}))
     assert outcome.status == "failed"
     assert str(outcome.reason).startswith("internal error while it was analysed: KeyError: 'nobody thought of this'")
     assert "Traceback" in (tmp_path / LOG).read_text()
@@ -54,7 +55,7 @@ def test_a_run_that_a_fault_failed_comes_back_without_it(tmp_path: Path, monkeyp
         run = tmp_path / "runs" / name
         run.mkdir(parents=True)
         write_run(run)
-        RunDir(run).write_status("suspect", "a reason", real_s=1.5)
+        RunDir(run).write_status(RunStatus.SUSPECT, "a reason", real_s=1.5)
         (run / "metrics.parquet").unlink(missing_ok=True)
     result = ResultDir(tmp_path)
 

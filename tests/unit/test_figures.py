@@ -1,4 +1,4 @@
-"""Figures that a user names: what is chosen, how it is labelled, that each kind draws."""
+"""Figures that a user names: their choice, their labels, and that each kind draws."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from netwarp.analysis.catalogue.metrics import label_of
 from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
 from netwarp.analysis.run.distribution import distributed_stem
 from netwarp.analysis.summary.selection import select
@@ -17,7 +18,7 @@ from netwarp.plots.charts.metric import charts, draw_metric
 from netwarp.plots.charts.overview import wishes
 from netwarp.plots.colours import CATEGORICAL, OWN, looks
 from netwarp.plots.formats import formats_of
-from netwarp.plots.labels import in_order, metric_label, numbers_of
+from netwarp.plots.labels import in_order, numbers_of
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
 from netwarp.plots.timeseries.strip import change_rows
@@ -28,6 +29,7 @@ from netwarp.stats.weighting import TimeWeighted, cumulative
 from netwarp.store.description import changes_of
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_result
 
@@ -100,13 +102,16 @@ def test_values_with_an_order_are_in_it() -> None:
 
 
 def test_labels_of_metrics() -> None:
-    assert metric_label("flow", "rtt_ms_p95") == "RTT, 95th percentile (ms)"
-    assert metric_label("flow", "goodput_mbps") == "goodput (Mbit/s)"
-    assert metric_label("queue", "length_pkts_max") == "queue length, maximum (packets)"
-    assert metric_label("queue", "length_pkts_min") == "queue length, minimum (packets)"
-    assert metric_label("flow", "cwnd_pkts_first_peak") == "congestion window, first peak (packets)"
-    assert metric_label("run", "jain_index") == "Jain's fairness index"
-    assert metric_label("flow", "rtt_ms") == "RTT (ms)"
+    assert label_of("flow", "rtt_ms_p95") == "RTT, 95th percentile (ms)"
+    assert label_of("flow", "goodput_mbps") == "goodput (Mbit/s)"
+    assert label_of("queue", "length_pkts_max") == "queue length, maximum (packets)"
+    assert label_of("queue", "length_pkts_min") == "queue length, minimum (packets)"
+    assert label_of("flow", "cwnd_pkts_first_peak") == "congestion window, first peak (packets)"
+    assert label_of("run", "jain_index") == "Jain's fairness index"
+    assert label_of("flow", "rtt_ms") == "RTT (ms)"
+    assert label_of("queue", "drops_overlimit") == "dropped packets, overlimit"
+    assert label_of("flow", "bbr_probe_bw_pct") == "time in BBR's ProbeBW (%)"
+    assert label_of("run", "of_another_version") == "run of another version"
 
 
 def test_values_as_printed() -> None:
@@ -168,7 +173,7 @@ def test_work_is_dealt_out_evenly() -> None:
 
 
 def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...], seeds: int) -> None:
-    """A result that has metrics only: goodput grows with the limit, one run failed, one is suspect."""
+    """A result with metrics only: goodput grows with the limit, one run failed, one is suspect."""
     runs = [
         {
             "id": f"{limit}{controls.index(cc)}{seed}",
@@ -187,7 +192,7 @@ def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...]
                 rows = [("flow", "bulk", "goodput_mbps", value), ("queue", "b:r1", "drops", value)]
                 rows += [("flow", "bulk", "rtt_ms_p95", value), ("queue", "b:r1", "sojourn_ms_p95", value)]
                 RunDir(directory).write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row"))
-                status = {len(runs) - 1: "failed", len(runs) - 2: "suspect"}.get(number, "ok")
+                status = {len(runs) - 1: RunStatus.FAILED, len(runs) - 2: RunStatus.SUSPECT}.get(number, RunStatus.OK)
                 RunDir(directory).write_status(status, None)
         result.write_summary()
 
@@ -216,7 +221,7 @@ def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None
 
 
 def test_figures_of_percentiles_say_what_these_are_weighted_by(tmp_path: Path) -> None:
-    """An RTT's 95th percentile is one of the time, a queue's one of the packets: they stand beside each other."""
+    """An RTT's 95th percentile is over time, a queue's is over packets: both are shown."""
     write_metrics(tmp_path / "r", (5, 50, 500), ("cubic",), 2)
     for metric, words in (("flow.rtt_ms_p95", "weighted by time"), ("queue.sojourn_ms_p95", "weighted by packets")):
         (file,) = draw_metric(tmp_path / "r", metric, [QUEUE], kind="auto", formats=("svg",), out=tmp_path)
@@ -239,7 +244,7 @@ def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) 
         ("flow.goodput", [], "auto", 'did you mean "flow.goodput_mbps"'),
         ("flow.goodput_mbps", ["links.b.que"], "auto", 'did you mean "links.b.queue"'),
         ("flow.goodput_mbps", [QUEUE, QUEUE], "auto", "named twice"),
-        ("flow.goodput_mbps", [CONTROL], "line", "not; use --kind bar"),
+        ("flow.goodput_mbps", [CONTROL], "line", "is not one; use --kind bar"),
         ("flow.goodput_mbps", [CONTROL], "heatmap", "needs two axes"),
         ("flow.goodput_mbps", [CONTROL], "cdf", "has no distribution"),
         ("flow.goodput_mbps", [CONTROL], "pie", "not a kind of figure"),
@@ -319,7 +324,7 @@ def test_what_is_left_out_is_said_without_a_title(tmp_path: Path) -> None:
 
 
 def test_each_axis_that_varies_is_in_the_figures_of_a_run(tmp_path: Path) -> None:
-    """Congestion controls, too, whichever axis is swept first."""
+    """Congestion controls as well, whichever axis is swept first."""
     write_metrics(tmp_path / "r", (5, 50, 500), ("cubic", "bbr"), 1)
     first = next(iter(wishes(open_result(tmp_path / "r"))))
     assert first.by == (QUEUE, CONTROL)

@@ -14,17 +14,20 @@ from netwarp.plots.colours import CATEGORICAL, OWN, pale
 from netwarp.plots.legibility import IN_TURNS, in_turns
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries import figure, strip
-from netwarp.plots.timeseries.comparison import TUNER, PlottedRun, RunSet, run_sets
+from netwarp.plots.timeseries.comparison import TUNER, run_sets
 from netwarp.plots.timeseries.curves import schedules
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.kinds import KINDS, kind_of
+from netwarp.plots.timeseries.kinds.stack import stacks_of
 from netwarp.plots.timeseries.result import Figure, draw_comparisons, figures_of_set
+from netwarp.plots.timeseries.run_set import PlottedRun, RunSet
 from netwarp.plots.timeseries.scale import log_ticks, set_scale, wants_log
 from netwarp.plots.timeseries.spread import across
-from netwarp.plots.timeseries.stacks import stacks_of
 from netwarp.report.page import _set_by_cases
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run
 
@@ -54,7 +57,9 @@ def make(path: Path, runs: list[dict[str, Any]], axes: tuple[str, ...] = ()) -> 
             with result.making(str(run["id"])) as directory:
                 write_run(directory, seconds=1, id=run["id"])
                 failed = str(run["id"]).startswith("broken")
-                RunDir(directory).write_status("failed" if failed else "ok", "it broke" if failed else None)
+                RunDir(directory).write_status(
+                    RunStatus.FAILED if failed else RunStatus.OK, "it broke" if failed else None
+                )
                 RunDir(directory).write_metrics(pl.DataFrame(schema=METRICS_SCHEMA))
         result.write_summary()
     return open_result(path)
@@ -95,7 +100,7 @@ def test_a_reference_is_drawn_behind(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_grid_with_a_hole(tmp_path: Path) -> None:
-    """Five panels stand in three rows of two, and each row has its second axis."""
+    """Five panels are in three rows of two, and each row has its second axis."""
     result = make(tmp_path / "r", [{"id": f"r{seed}", "seed": seed, "point": {}} for seed in range(5)])
     files = {file.name: file for file in draw_comparisons(result, ("svg",))}
     assert files["throughput-bulk-each.svg"].read_text().count("transfer (kB in each") == 1
@@ -103,7 +108,7 @@ def test_a_grid_with_a_hole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [("as it is",), ("5", "20")])
 def test_part_of_a_study(tmp_path: Path, left: tuple[str, ...]) -> None:
-    """The baseline alone, or without it, is drawn like anything else."""
+    """The baseline alone, or the study without it, is drawn like anything else."""
     (only,) = run_sets(make(tmp_path / "r", one_of_each(*left)))
     assert (len(only.runs), list(only.references)) == (len(left), [])
 
@@ -125,7 +130,7 @@ def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
     assert second is not None
     assert second[1].point[QUEUE] == "fq_codel"
     assert not [v for v in spec_of(result, slow, next(iter(slow.runs[0].curves))).variants if v.reference]
-    assert shares_of(result, slow) is None, "one flow alone has nobody to share with"
+    assert shares_of(result, slow) is None, "one flow alone has no other to share with"
     runs[0]["id"] = "broken"
     _, slow, *_ = run_sets(make(tmp_path / "s", runs, (QUEUE,)))
     assert slow.references == (), "a reference for some of the panels alone would mislead"
@@ -165,7 +170,7 @@ def test_ticks_of_a_log_axis() -> None:
 
 
 def test_tuners_are_compared_with_the_default(tmp_path: Path) -> None:
-    """Whatever else is swept: in one figure, the default behind them."""
+    """With any other axis: in one figure, the default behind them."""
     runs = [
         {"id": f"{queue}{tuner}", "seed": 1, "point": {QUEUE: queue, TUNER: tuner}}
         for queue in ("pfifo", "fq_codel")
@@ -189,7 +194,7 @@ def test_labels_beside_a_strip_can_be_told_apart() -> None:
 
 
 def test_lines_of_a_trace_are_not_spoken_of() -> None:
-    """Of changes that are too many for lines, no subtitle says that they are dashed."""
+    """With changes that are too many for lines, no subtitle mentions dashed lines."""
     spec = FigureSpec(Quantity("rtt-a", "RTT", "", "RTT (ms)", False, "a"), "", "", 10.0, [])
     few, many = (replace(spec, changes=[(at / 10, f"change {at}") for at in range(count)]) for count in (3, 40))
     assert strip.marks(few) == [0.0, 0.1, 0.2] and strip.marks(many) == []
@@ -231,7 +236,7 @@ def test_what_stands_apart_on_a_log_axis_takes_no_turns() -> None:
 
 
 def test_curves_take_turns_only_where_they_coincide() -> None:
-    """Two that coincide for 80 s and part for 20 s are not marked where they part."""
+    """Two that coincide for 80 s and diverge for 20 s are not marked where they diverge."""
     spec = replace(LEVELS, variants=[level("one", 5, 5, 5, 5, 9), level("other", 5, 5, 5, 5, 1)])
     drawn, notes = in_turns(spec, alone=False)
     assert notes == [IN_TURNS]
@@ -266,7 +271,7 @@ def test_the_lowest_value_is_on_the_axis() -> None:
 
 
 def test_the_second_axis_has_round_numbers() -> None:
-    """Its ticks stood beside those of the first: 312.5 and 937.5 kB at 2.5 and 7.5 Mbit/s."""
+    """Its ticks were beside those of the first: 312.5 and 937.5 kB at 2.5 and 7.5 Mbit/s."""
     second = SecondaryAxis("", "transfer (kB)", 125.0)
     quantity = replace(LEVELS.quantity, secondary_axis=second, interval_s=1.0)
     with style.drawing():
@@ -295,7 +300,7 @@ def test_two_baselines_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_colour_stays_with_its_value(tmp_path: Path) -> None:
-    """However many of the values are drawn, and where one of them has nothing recorded."""
+    """However many of the values are drawn, and even if one of them has no records."""
     rates = ["1mbit", "2mbit", "4mbit"]
     runs: list[dict[str, Any]] = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in rates]
     result = make(tmp_path / "r", runs, (RATE,))
@@ -321,7 +326,7 @@ def test_what_is_left_out_is_said_without_a_title() -> None:
 
 
 def test_stacks_have_all_values(tmp_path: Path) -> None:
-    """Of queues without an order no figure takes the first three."""
+    """For queues without an order no figure takes the first three."""
     queues = ["pfifo", "codel", "fq_codel", "cake"]
     runs = [{"id": queue, "seed": 1, "point": {QUEUE: queue}} for queue in queues]
     result = make(tmp_path / "r", runs, (QUEUE,))
@@ -395,3 +400,12 @@ def test_what_cases_change_is_blue_in_the_report(tmp_path: Path) -> None:
     result = make(tmp_path / "r", one_of_each(*CASES))
     assert _set_by_cases(result, list(CASES)) == {RATE: "3 values", DELAY: "2 values"}
     assert _set_by_cases(result, ["20"]) == {}
+
+
+def test_a_kind_is_found_by_the_names_of_its_figures() -> None:
+    for kind in KINDS:
+        assert kind_of(f"{kind.prefix}x") is kind
+        assert kind.names.startswith(f"`{kind.prefix}"), "as docs/figures.md has it"
+    readers = [name for kind in KINDS for name in kind.readers]
+    assert len(readers) == len(set(readers))
+    assert kind_of("monitor-rtt") is None

@@ -1,4 +1,4 @@
-"""What flows are like over time: changes, ramps, repetitions, how many are active; and what is wrong with them."""
+"""Flows over time: changes, ramps, repetitions, numbers of active flows; and errors in them."""
 
 from __future__ import annotations
 
@@ -85,21 +85,21 @@ def test_who_is_not_there_at_the_start_has_a_change_then() -> None:
         (change("web", "1s", "active = 9"), '9 flows of "web" cannot be active, as its `count` is 4'),
         (
             change("web", "1s", 'rate = "2mbit"'),
-            "the rate of a `request` flow cannot change; of such a flow think and active can",
+            "the rate of a `request` flow cannot change; its think and active can",
         ),
         (
             change("udp", "1s", 'think = "1s"'),
-            "the think of a `cbr` flow cannot change; of such a flow rate and active can",
+            "the think of a `cbr` flow cannot change; its rate and active can",
         ),
         (
             change("bulk", "1s", "active = 0"),
-            "a `bulk` flow cannot change while it runs; give groups of their own `start`",
+            "a `bulk` flow cannot change while it runs; make several groups, each with a `start`",
         ),
-        (change("udp", "1s"), "changes nothing; of a flow give rate, think or active"),
+        (change("udp", "1s"), "changes nothing; give rate, think or active"),
         (change("udp", "1s", 'rate = "2mbit"', 'delay = "3ms"'), "a flow has no `delay`; name the `link`"),
-        (change("udp", "1s", 'rate = { forward = "2mbit" }'), "a flow has one direction; write its rate alone"),
-        (change("udp", "1s", 'link = "bottleneck"', 'rate = "2mbit"'), "is a change of a link and of a flow"),
-        ('[[changes]]\nat = "1s"\nrate = "2mbit"\n', "is a change of nothing; name one `link` or one `flow`"),
+        (change("udp", "1s", 'rate = { forward = "2mbit" }'), "a flow has one direction; write only its rate"),
+        (change("udp", "1s", 'link = "bottleneck"', 'rate = "2mbit"'), "names both a `link` and a `flow`"),
+        ('[[changes]]\nat = "1s"\nrate = "2mbit"\n', "names neither a `link` nor a `flow`; name one of the two"),
         ('[[changes]]\nat = "1s"\nlink = "bottleneck"\nactive = 2\n', "a link has no `active`; name a `flow`"),
         (change("web", "0s", "active = 2"), "at most 2 of these 4 flows are active at any time; take `count = 2`"),
         (change("udp", "0s", "active = 0"), "none of these flows is active at any time"),

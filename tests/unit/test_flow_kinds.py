@@ -1,4 +1,4 @@
-"""Kinds of flow are records that all stages ask; none asks for a tool by its name."""
+"""Kinds of flow are records that all stages use; none refers to a tool by its name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scenario_texts import replaced
 ROOT = Path(netwarp.__file__).parent
 AGENT = ROOT.parents[1] / "agent" / "src" / "traffic" / "mod.rs"
 ASKING = ("lab", "store", "engines", "execute", "analysis", "compare", "plots", "views", "report")
-"""The stages that must not know which kinds there are."""
+"""The stages that must not name kinds."""
 
 
 def incast(lines: str) -> str:
@@ -31,7 +31,7 @@ def incast(lines: str) -> str:
 
 @pytest.mark.parametrize("stage", ASKING)
 def test_no_stage_names_a_kind(stage: str) -> None:
-    """Where something is compared with constants, listed, or looked up; `command` is a key of other things, too."""
+    """Comparisons with constants, lists, and look-ups; `command` is a key of other things, too."""
     named = []
     for path in (ROOT / stage).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -41,7 +41,7 @@ def test_no_stage_names_a_kind(stage: str) -> None:
 
 
 def test_no_stage_imports_a_kind() -> None:
-    """But studies, which import what the program of a kind has written, and advice for incasts."""
+    """Except studies, which import a kind's output, and advice for incasts."""
     importing = {
         path.relative_to(ROOT).parts[0]
         for path in ROOT.rglob("*.py")
@@ -65,7 +65,7 @@ def test_a_kind_and_its_model_have_one_name() -> None:
 
 def test_the_agent_has_the_same_kinds() -> None:
     table = AGENT.read_text().partition("const KINDS")[2].partition("];")[0]
-    # `("bulk", …)`, or the word's own constant in the module of that name: `(command::TOOL, …)`.
+    # `("bulk", …)`, or the word's constant in the module of that name: `(command::TOOL, …)`.
     assert set(re.findall(r'\("(\w+)",|\((\w+)::TOOL', table)) == {
         ("", kind) if kind == "command" else (kind, "") for kind in KINDS
     }

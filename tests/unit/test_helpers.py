@@ -1,4 +1,4 @@
-"""Processes that help to draw: they are shared, several requests are served, and one that dies is noticed."""
+"""Processes that help to draw: they are shared, serve several requests, and the death of one is noticed."""
 
 import subprocess
 import sys

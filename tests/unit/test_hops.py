@@ -1,4 +1,4 @@
-"""Hops against the graph library, on random graphs."""
+"""Hops compared with the graph library, on random graphs."""
 
 import networkx as nx  # type: ignore[import-untyped]
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Results that someone else made, or that damage befell: nothing outside them is touched, and nothing crashes."""
+"""Damaged results, or those of others: nothing outside them is touched, and nothing crashes."""
 
 import io
 import json
@@ -21,6 +21,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic, write_text
 from netwarp.store.lock import locked
 from netwarp.store.result import open_result, open_verified
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.terminal import Terminal
 from repetitions import repeated
@@ -220,7 +221,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = place / "runs" / "aa"
     write_run(run)
     compute_metrics(RunDir(run))
-    RunDir(run).write_status("ok", None)
+    RunDir(run).write_status(RunStatus.OK, None)
     return place
 
 
@@ -231,7 +232,7 @@ def whole(analysed: Path, tmp_path: Path) -> Path:
 
 
 def read_all(place: Path) -> None:
-    """What every command on results reads of one."""
+    """Read everything that commands on results read."""
     result = open_verified(place)
     for outcome in result.outcomes():
         run = result.run(outcome.run.id)

@@ -69,7 +69,7 @@ at = "n:h1"
 """ + "".join(f'[flows.{tool}]\nfrom = "h1"\nto = "h2"\ntool = "{tool}"\n{more}' for tool, more in FLOWS.items())
 
 TOML = tuple[str, str]
-"""Two values of a field, as `--set` takes them; an empty one leaves the base as it is."""
+"""Two values of a field, as `--set` takes them; an empty one leaves the base unchanged."""
 
 VALUES: dict[str, TOML] = {
     "Scenario.name": ("", "other"),
@@ -186,7 +186,7 @@ WITH = {
     "CommandFlow.ready": ('flows.command.server=["true"]',),
     "BulkFlow.connect_ahead": ("flows.bulk.start=2s",),
 }
-"""What some fields cannot do without, set before and after."""
+"""Settings that some fields require, before and after."""
 WHOLE = {
     **{f"Capture.{name}": "record.captures" for name in ("at", "snap", "filter")},
     **{f"Module.{name}": "modules" for name in ("name", "files", "parameters")},
@@ -204,7 +204,7 @@ FILE_ONLY = {
     "Scenario.changes": '[[changes]]\nat = "2s"\nlink = "n"\nrate = "3mbit"\n',
     "RunOptions.tuner": '[tuners.twin]\nnodes = ["h1"]\nqueue = "pfifo limit 100"\n',
 }
-"""What only a longer file has."""
+"""Fields that only a longer file has."""
 NO_VALUES = {
     "Scenario.kernel": "see test_a_kernel_counts_by_its_digest",
     "Module.place": "see test_module.py: a module counts by what its files say",
@@ -234,8 +234,8 @@ NOT_WALKED = ("cases", "expect", "figures")
 
 
 def walk(model: type[BaseModel], path: str = "", owner: str = "") -> Iterator[tuple[str, str]]:
-    """Where `--set` finds each field of a model, and which one it is (`Class.field`); through unions and nested models,
-    and in both directions of a link."""
+    """Where `--set` finds each field of a model, and which one it is (`Class.field`); through unions and nested
+    models, and in both directions of a link."""
     for name, field in model.model_fields.items():
         defined = next(c.__name__ for c in reversed(model.__mro__) if name in getattr(c, "__annotations__", {}))
         key = f"{owner}/{defined}.{name}" if model is Distribution else f"{defined}.{name}"
@@ -290,7 +290,7 @@ def ids(folder: Path, text: str, *settings: str) -> set[str]:
 
 
 def counts(path: str, key: str) -> bool:
-    """Whether a field is to change the id."""
+    """Whether a field should change the id."""
     return not {key.partition(".")[2] if key.startswith("Scenario.") else path, path} & UNCOUNTED.keys()
 
 
@@ -331,7 +331,7 @@ def test_a_trace_counts_by_its_content(folder: Path) -> None:
 
 
 def test_a_field_that_is_new_counts() -> None:
-    """What nobody has thought of when it is added: no list names it."""
+    """A field that is added without thought: no list names it."""
 
     class Longer(Scenario):
         new: int = 0

@@ -13,12 +13,12 @@ RED = "limit 400000 min 30000 max 90000 avpkt 1500 burst 30 bandwidth 10mbit pro
 SIZE = 1500
 SERVICE_NS = SIZE * 8 * SECOND // RATE_BPS
 FILL = 100
-"""Packets that come at once: 150 kB, of which the average reaches 58 kB."""
+"""Packets that come at once: 150 kB, for which the average reaches 58 kB."""
 DRAINED_NS = FILL * SERVICE_NS
 
 
 def _packets(after: list[tuple[int, bool]], marks: bool = False) -> list[dict[str, Any]]:
-    """A queue that fills at once and drains; then packets that find it empty: when they come, and whether RED hits."""
+    """A queue that fills at once and drains; then packets that find it empty: their times, and whether RED hits."""
     row = {"interface_index": BOTTLENECK, "packet_bytes": SIZE, "ecn_in": 2 if marks else 0}
     filling = [
         row | {"enqueue_ns": 0, "dequeue_ns": k * SERVICE_NS, "backlog_bytes": (k + 1) * SIZE, "ecn_out": row["ecn_in"]}
@@ -80,7 +80,7 @@ def test_packets_that_found_others_begin_a_new_stretch(tmp_path: Path) -> None:
     ("queue", "end"),
     [
         ("pfifo", {}),
-        ("red", {"wire": {"rate_bps": 0}}),  # without a shaper RED is asked when nothing waits, and knows
+        ("red", {"wire": {"rate_bps": 0}}),  # without a shaper RED is called when nothing waits, and knows
         ("red", {"found": True}),
     ],
 )

@@ -1,4 +1,4 @@
-"""A machine's memory: what a lab needs, and what its kernel's image takes beyond the usual."""
+"""A machine's memory: the needs of a lab, and of its kernel's image beyond the usual."""
 
 import struct
 from pathlib import Path
@@ -21,7 +21,7 @@ def program(path: Path, *segments: tuple[int, int, int]) -> Path:
 def test_an_image_is_what_a_program_loads(tmp_path: Path) -> None:
     made = program(tmp_path / "a", (6, 0x40, 1), (1, 0x60000000, 5), (1, 0x60001000, 0x2000), (4, 0x70000000, 9))
     assert image_bytes(made) == 0x3000
-    with pytest.raises(EngineError, match="no program for this machine"):
+    with pytest.raises(EngineError, match="is not a 64-bit ELF program"):
         image_bytes(program(tmp_path / "b") and _changed(tmp_path / "b"))
     (tmp_path / "c").write_bytes(b"short")
     with pytest.raises(EngineError, match="cannot be read"):

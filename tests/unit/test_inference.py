@@ -1,4 +1,4 @@
-"""Statistics over seeds claim what is true: false alarms and coverage by simulation (`make bench` has more trials)."""
+"""Statistics over seeds are right: false alarms and coverage by simulation (`make bench` has more trials)."""
 
 from math import sqrt
 
@@ -12,7 +12,7 @@ TRIALS = 2_000
 
 
 def most(share: float, trials: int) -> float:
-    """What samples of so many trials exceed in one of a thousand, if this is the true share."""
+    """The number that samples of this many trials exceed once in a thousand, if this is the true share."""
     return share + 3.3 * sqrt(share * (1 - share) / trials)
 
 
@@ -34,7 +34,7 @@ def test_what_few_seeds_can_claim() -> None:
 
 
 def test_of_many_values_the_farthest_are_left_out() -> None:
-    """Of 200 values at most one time in a thousand the 70 % quantile lies beyond the 161st or so, not the last."""
+    """With 200 values, at most once in a thousand the 70 % quantile is beyond about the 161st, not the last."""
     found = robust_interval([float(value) for value in range(200)], 0.999)
     assert found.low is not None and found.high is not None
     assert 150 < found.high < 165

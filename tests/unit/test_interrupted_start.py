@@ -26,7 +26,7 @@ sys.meta_path.insert(0, Interrupting())
 
 SCRIPT = Path(sys.executable).with_name("netwarp")
 MODULES = ("netwarp.cli", "cyclopts", "netwarp.cli.scenarios", "netwarp.terminal")
-"""The first that is loaded after `netwarp.__main__`, the parser, the command's own, and one that the command loads."""
+"""The first module loaded after `netwarp.__main__`, the parser, the command's own, and one that the command loads."""
 
 
 def start(tmp_path: Path, command: Sequence[str | Path], module: str, number: int) -> subprocess.CompletedProcess[str]:

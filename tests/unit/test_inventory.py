@@ -1,4 +1,4 @@
-"""The inventory of the engine `ssh`: what it may say, and what is said of one that cannot be used."""
+"""The inventory of the engine `ssh`: its permitted contents, and the errors for one that cannot be used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_where_an_inventory_and_a_scenario_disagree(tmp_path: Path) -> None:
         "the inventory has no machine for the node server",
         "the inventory does not say which interface of bottleneck the link far ends at",
         "the inventory names a link fare of client, which has none of that name",
-        "the inventory has e1 of client at two links; each takes one of its own",
+        "the inventory has e1 of client at two links; each link needs its own",
     ]
 
 

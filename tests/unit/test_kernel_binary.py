@@ -1,4 +1,4 @@
-"""What runs is what the digests say: the kernel's binary is held against its digest, once for each state of it."""
+"""The running kernel has the stated digest: its binary is checked once for each state of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def engine(tmp_path: Path) -> UmlEngine:
 
 
 def patch(path: Path) -> None:
-    """Another byte, with the size and the time of modification that it had."""
+    """Change a byte, keeping size and time of modification."""
     before = path.stat()
     with path.open("r+b") as file:
         file.write(b"A")

@@ -1,4 +1,4 @@
-"""What a kernel says of itself, from trees of other series than the one that labs run on."""
+"""A kernel's description of itself, from trees of other series than the one that labs run on."""
 
 from pathlib import Path
 

@@ -1,40 +1,88 @@
-"""The kernel's changes, which are kept for each series: none is forgotten in one of them."""
+"""The kernel's changes, which are kept for several series: none is forgotten in one of them, and each says why."""
 
-from netwarp.kernels.recipe import TREE
+import re
+from pathlib import Path
+
+import pytest
+from netwarp.kernels.recipe import TREE, known_series, patches_of
 
 BROUGHT = {
-    "0007-um-a-process-for-each-address-space.patch",
-    "0016-netem-seed.patch",
-    "0018-drops-tell-the-receiver.patch",
+    "0010-um-empty-address-space.patch",
+    "0011-netem-seed.patch",
+    "0012-drops-tell-the-receiver.patch",
+    "0013-module-aliases-of-qdiscs.patch",
 }
 """What 6.1 takes over from later kernels."""
 LATER = {
-    "0024-um-run-by-seccomp.patch",
-    "0026-um-programs-read-the-clock.patch",
-    "0052-um-programs-that-wait-by-computing.patch",
+    "0002-um-partly-copied-mm.patch",
+    "0052-um-fpu-state-by-address-space.patch",
+    "0053-um-ptrace-fpu-state.patch",
+    "0054-um-split-userspace.patch",
+    "0055-um-run-by-seccomp.patch",
+    "0056-um-vdso-clock.patch",
+    "0057-um-stub-rdtsc.patch",
+    "0098-um-programs-that-wait-by-computing.patch",
 }
-"""What 6.1 is without: there programs run by ptrace and ask the kernel for the time, which is slower. The proof that a
-program waits steps it in the stub of 0024, so there a spin without a call stops time, as docs/limitations.md says."""
+"""What 6.1 is without. There programs run by ptrace and ask the kernel for the time, which is slower. The proof that a
+program waits steps it in the stub of 0055, so there a spin without a call stops time, as docs/limitations.md says. And
+a failed fork leaves no marker there."""
+
+PATCHES = sorted(TREE.rglob("*.patch"))
+SERIES = [path for path in PATCHES if path.parent.name in ("upstream", "common", "patches")]
+HEADER = re.compile(
+    r"From: netwarp <netwarp@netwarp\.invalid>\n"
+    r"Subject: \[PATCH\] (?P<subject>[a-z0-9/]+: (?:[a-z]+: )*\S[^\n]*)\n\n"
+    r"(?P<description>.*?)\n---\n\n(?:diff --git |--- )a/",
+    re.DOTALL,
+)
+"""What `git am` reads."""
 
 
-def names_by_series() -> dict[str, set[str]]:
-    """The patches' names by the folder that they are in."""
-    found: dict[str, set[str]] = {}
-    for path in TREE.glob("**/patches/*.patch"):
-        found.setdefault(path.parent.parent.name, set()).add(path.name)
-    return found
+def shown(path: Path) -> str:
+    return path.relative_to(TREE).as_posix()
 
 
 def test_each_series_has_all_changes() -> None:
-    series = names_by_series()
-    oldest = series.pop("6.1")
-    assert series
-    for name, names in series.items():
-        assert oldest - BROUGHT == names - LATER, name
+    names = {series: {path.name for path in patches_of(TREE, series)} for series in known_series()}
+    oldest = names.pop("6.1")
+    assert names
+    for series, newer in names.items():
+        assert oldest - BROUGHT == newer - LATER, series
 
 
-def test_each_change_says_what_it_is_for() -> None:
-    for path in TREE.glob("**/patches/*.patch"):
-        first = path.read_text().splitlines()[0]
-        assert first
-        assert not first.startswith(("---", "diff")), path
+def test_a_number_belongs_to_one_change() -> None:
+    numbers: dict[str, set[str]] = {}
+    for path in SERIES:
+        assert re.fullmatch(r"\d{4}-[a-z0-9-]+\.patch", path.name), shown(path)
+        numbers.setdefault(path.name[:4], set()).add(path.name)
+    assert {number: names for number, names in numbers.items() if len(names) > 1} == {}
+
+
+def test_all_patches_are_of_a_series_or_shipped() -> None:
+    applied = {path for series in known_series() for path in patches_of(TREE, series)}
+    others = {path for path in PATCHES if path.parent.name in ("presets", "gallery")}
+    assert applied | others == set(PATCHES)
+
+
+def test_what_is_to_go_upstream_comes_first_and_names_no_netwarp() -> None:
+    upstream = {path.name for path in SERIES if path.parent.name == "upstream"}
+    for series in known_series():
+        numbered = [path.name in upstream for path in patches_of(TREE, series)]
+        assert numbered == sorted(numbered, reverse=True), series
+    letter = (TREE / "upstream" / "cover-letter.txt").read_text()
+    assert f"Subject: [PATCH 0/{len(upstream)}] um: " in letter
+    for path in SERIES:
+        if path.name in upstream:
+            assert not re.search("netwarp", path.read_text().partition("\n---\n")[2]), shown(path)
+
+
+@pytest.mark.parametrize("path", PATCHES, ids=shown)
+def test_each_change_has_a_subject_and_says_why_and_what(path: Path) -> None:
+    header = HEADER.match(path.read_text())
+    assert header
+    assert len(header["subject"]) <= 72
+    assert not header["subject"].endswith(".")
+    why, *what = header["description"].split("\n\n")
+    assert why
+    assert what, "a problem and its change are two paragraphs"
+    assert max(map(len, header["description"].splitlines())) <= 75

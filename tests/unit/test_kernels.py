@@ -1,4 +1,4 @@
-"""Kernels are built once, whole or not at all; a fake `make` stands for the compiler."""
+"""Kernels are built once, completely or not at all; a fake `make` replaces the compiler."""
 
 import os
 import shutil
@@ -104,6 +104,10 @@ def test_the_key_follows_every_input(workshop: Workshop) -> None:
     keys.append(key())
     (workshop.tree / "6.12" / "patches" / "0002-more.patch").write_text(PATCH)
     keys.append(key())
+    for folder in ("upstream", "common", "6.12/upstream"):
+        (workshop.tree / folder).mkdir()
+        (workshop.tree / folder / f"{len(keys)}-more.patch").write_text(PATCH)
+        keys.append(key())
     (workshop.tree / "files" / "added.txt").write_text("changed\n")
     keys.append(key())
     (workshop.tree / "files" / "added.txt").rename(workshop.tree / "files" / "renamed.txt")
@@ -189,7 +193,7 @@ def test_an_interrupted_build_leaves_nothing_and_nothing_running(workshop: Works
     assert process.wait(timeout=20) != 0
     assert workshop.leftovers() == []
     assert not list(workshop.cache.glob("*.log"))
-    # A kill takes effect when the killed runs next: a system call that was begun still ends, on a busy machine late.
+    # A kill takes effect when the killed process next runs: on a busy machine a system call in progress ends late.
     time.sleep(0.5)
     (workshop.state / "hanging").unlink()
     time.sleep(0.1)
@@ -302,7 +306,7 @@ def test_kernels_are_named_by_key_its_beginning_or_path(workshop: Workshop) -> N
 
 def test_a_kernel_outside_the_cache_is_not_removed(workshop: Workshop) -> None:
     kernel = workshop.build()
-    with pytest.raises(KernelError, match="not netwarp's to remove"):
+    with pytest.raises(KernelError, match="netwarp removes only kernels there"):
         kernels.remove(str(kernel.path), cache=workshop.root / "other")
     assert kernel.path.exists()
 
@@ -311,8 +315,8 @@ def test_the_packaged_tree_reads(tmp_path: Path) -> None:
     options = options_of(kernels.recipe.TREE / "netwarp.config")
     assert "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in options
     assert [patch.name for patch in patches_of(kernels.recipe.TREE)][:2] == [
-        "0001-um-hz-1000.patch",
-        "0002-um-fp-size.patch",
+        "0001-um-missing-page-table.patch",
+        "0002-um-partly-copied-mm.patch",
     ]
     names = [option.replace("# ", "").partition("=")[0].partition(" ")[0] for option in options]
     assert len(set(names)) == len(names), "an option is given twice"

@@ -1,4 +1,4 @@
-"""Labs: addresses, routes, tc lines, wires, flow times: exactly what ARCHITECTURE.md says."""
+"""Labs: addresses, routes, tc lines, wires, flow times: exactly as in ARCHITECTURE.md."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_packets_arrive_on_the_shortest_path(width: int, height: int) -> None:
 
 
 def test_hosts_do_not_forward() -> None:
-    """A two-homed host is no way through: the packets take the longer way, over routers."""
+    """A two-homed host does not forward: the packets take the longer path, over routers."""
     text = (
         'name = "x"\nduration = "1s"\n[nodes]\na = {}\nhost = {}\n'
         "r1 = { forward = true }\nr2 = { forward = true }\nb = {}\n"
@@ -332,7 +332,7 @@ def test_times_are_in_units_that_tc_has() -> None:
 
 
 def test_sysctls_stand_in_the_order_in_which_they_are_set() -> None:
-    """ip_forward resets others (inet_forward_change()), so what is given stands after it, in an order of its own."""
+    """ip_forward resets others (inet_forward_change()), so given values follow it, in a fixed order."""
     given = 'r1 = { forward = true, sysctl = { "net.ipv4.tcp_ecn" = 1, "net.ipv4.conf.all.accept_redirects" = 1 } }'
     node = lab_of(replaced(("r1 = { forward = true }", given))).nodes[1]
     names = list(node.sysctl)

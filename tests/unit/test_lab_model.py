@@ -1,4 +1,4 @@
-"""The model of a lab: what is built fits it whole, its example has all of it, and readers ask for what it has."""
+"""The model of a lab: built labs fit it, its example has all of it, and readers use only its fields."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_no_field_is_added_or_left_out() -> None:
 
 
 def test_the_example_has_every_form_of_every_field() -> None:
-    """So the agent's test, which reads and writes it, is about all of the model."""
+    """So the agent's test, which reads and writes it, covers all of the model."""
     seen: dict[str, set[str]] = {}
     definitions = schema()["$defs"]
     lab: dict[str, Any] = example().as_json()

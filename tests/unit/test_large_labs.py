@@ -1,4 +1,4 @@
-"""Labs of hundreds of nodes: their routes, their memory, how far their packets come."""
+"""Labs of hundreds of nodes: their routes, their memory, the reach of their packets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def subnets_of(lab: Lab) -> dict[str, set[ipaddress.IPv4Network | ipaddress.IPv6
 
 
 def test_its_making_can_be_ended() -> None:
-    """A lab of thousands of nodes takes half a minute: who ends the command does not wait for it."""
+    """A lab of thousands of nodes takes half a minute: ending the command does not wait for it."""
     run = next(iter(make_plan(parse_scenario(grid(3, 3)), None, None, {})))
 
     def ended() -> None:
@@ -46,7 +46,7 @@ def test_routes_lead_to_every_other_subnet_and_nowhere_else() -> None:
 
 
 def star(leaves: int) -> str:
-    """A router with so many hosts."""
+    """A router with this number of hosts."""
     hosts = "".join(f"h{i} = {{}}\n" for i in range(leaves))
     links = "".join(f'[links.l{i}]\nends = ["hub", "h{i}"]\nrate = "100mbit"\n' for i in range(leaves))
     flow = f'[flows.f]\nfrom = "h0"\nto = "h{leaves - 1}"\ntool = "ping"\n'
@@ -54,7 +54,7 @@ def star(leaves: int) -> str:
 
 
 def test_routes_grow_as_n_log_n() -> None:
-    """Three times the nodes have four times the routes, not nine times; so have those of a chain, either way."""
+    """Three times the nodes have four times the routes, not nine times; the same holds for a chain, either way."""
     few, many = (len(lab_of(star(leaves)).routes) for leaves in (40, 120))
     assert many < 5 * few
     short, long = (len(lab_of(grid(length, 1)).routes) for length in (20, 60))
@@ -75,10 +75,10 @@ def test_flows_farther_than_their_packets_live_are_refused(family: str) -> None:
     assert len(lab_of(near, f'flows.f.family="{family}"').links) >= 64
     with pytest.raises(ScenarioError) as raised:
         lab_of(far, f'flows.f.family="{family}"')
-    assert f'65 links lie between the ends, and packets of "n0-0" cross 64; add sysctl = {{ "{name}" = 255 }}' in str(
+    assert f'the path has 65 links, and packets of "n0-0" cross 64; add sysctl = {{ "{name}" = 255 }}' in str(
         raised.value
     )
     ends = [f'nodes.{node}.sysctl={{"{name}" = 255}}' for node in ("n0-0", "n65-0")]
     assert lab_of(far, f'flows.f.family="{family}"', *ends).flows
-    with pytest.raises(ScenarioError, match="256 links lie between the ends, and no packet crosses more than 255"):
+    with pytest.raises(ScenarioError, match="the path has 256 links, and no packet crosses more than 255"):
         lab_of(beyond, f'flows.f.family="{family}"', *ends[:1])

@@ -1,4 +1,4 @@
-"""Loading: what is right becomes a Scenario, what is wrong is said with its line."""
+"""Loading: right input becomes a Scenario, wrong input is reported with its line."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ BAD = [
         2,
         'write queue = "fq" in the tuner',
     ),
-    (('name = "t"', 'name = "t"\nrecord = { captures = [{ at = "bottleneck:h1" }] }'), 2, 'no "link:node"'),
+    (('name = "t"', 'name = "t"\nrecord = { captures = [{ at = "bottleneck:h1" }] }'), 2, 'is not a "link:node"'),
 ]
 
 
@@ -279,7 +279,7 @@ BAD_TAILS = [
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\n', 21, 'within = "2%"'),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\nwithin = "2%"\nmin = 1\n', 21, "separate expectations"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\nwithin = "interval"\n', 22, "at least two seeds"),
-    ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwithin = "2%"\n', 22, "it needs `equals`"),
+    ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwithin = "2%"\n', 22, "needs `equals`"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\nwithin = 2\n', 22, "percent sign"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwhere = { name = "bluk" }\n', 22, 'did you mean "bulk"?'),
     (f'{ORDER}min = 1\nascending = [{{ name = "access:h1" }}, {{ name = "access:r1" }}]\n', 22, "each"),
@@ -298,8 +298,8 @@ BAD_TAILS = [
     ),
     (f"{ORDER}min = 1\nwhere = {{ name = [] }}\n", 22, "lists nothing"),
     (f'{ORDER}min = 1\nshare = "100%"\n', 22, "leave it out to require all seeds"),
-    (f'{ORDER}min = 1\nwhere = {{ seed = 1 }}\nshare = "90%"\n', 23, "no `seed` may be chosen"),
-    (f'{ORDER}equals = 1\nwithin = "2%"\nshare = "90%"\n', 23, "not about each of them"),
+    (f'{ORDER}min = 1\nwhere = {{ seed = 1 }}\nshare = "90%"\n', 23, "`where` cannot choose a `seed`"),
+    (f'{ORDER}equals = 1\nwithin = "2%"\nshare = "90%"\n', 23, "cannot be combined with `equals`"),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { name = "access" }\n', 22, 'did you mean "access:'),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { nmae = "access" }\n', 22, '"nmae" selects nothing'),
     ('[[expect]]\nmetric = "run.jain_index"\nmin = 2\nwhere = { seed = 9 }\n', 22, "seed 9 is not among"),
@@ -519,7 +519,7 @@ def test_text_of_a_setting_needs_no_quotes_and_toml_stays_toml(given: str, value
 
 
 def test_a_table_in_a_setting_that_is_not_toml_says_so() -> None:
-    with pytest.raises(ValueError, match=r"this is not TOML.*text in a table is in quotes"):
+    with pytest.raises(ValueError, match=r"this is not TOML.*text in a table needs quotes"):
         parse_setting("links.b.delay={forward=10ms}")
 
 
@@ -553,7 +553,7 @@ def test_what_one_case_sets_may_be_set_or_swept_with_another(setting: str) -> No
 
 
 def test_a_setting_replaces_what_cases_set() -> None:
-    """A study with a control of one's own, without a copied file."""
+    """A study with another control, without a copied file."""
     presets = '[presets.slow]\n"flows.bulk.cc" = "vegas"\n[[cases]]\nname = "slow"\nuse = ["slow"]\n'
     presets += 'set = { duration = "3s" }\n'
     plan = make_plan(parse_scenario(DUMBBELL + CASES + presets, settings=["cases.flows.bulk.cc=bbr"]))
@@ -580,7 +580,7 @@ def test_what_cannot_replace_what_cases_set_is_said_of_the_option(setting: str, 
 
 
 def test_swept_values_take_the_place_of_those_that_cases_set() -> None:
-    """A study of one thing at a time, with values of one's own for one of them."""
+    """A study of one thing at a time, with other values for one of them."""
     text = DUMBBELL + CASES + '[[cases]]\nname = "farther"\nset = { "links.bottleneck.delay" = "200ms" }\n'
     plan = make_plan(parse_scenario(text, settings=['sweep.links.bottleneck.delay=["3ms", "5ms"]']))
     delays = {run.case: run.scenario.links["bottleneck"].delay.forward for run in plan}
@@ -632,7 +632,7 @@ def test_a_file_that_a_setting_spoils_is_said_to_be_valid_by_itself() -> None:
         parse_scenario(late, "lab.toml", ["duration=4s"])
     place, cause = str(refusal.value).splitlines()
     assert place.startswith("lab.toml:19: flows.bulk.start: starts at 5s")
-    assert cause == "command line: the file is valid by itself; what is wrong comes from --set duration=4s"
+    assert cause == "command line: the file is valid by itself; the problem comes from --set duration=4s"
     with pytest.raises(ScenarioError) as refusal:
         parse_scenario(late.replace('"5s"', '"50s"'), "lab.toml", ["duration=4s"])
     assert "by itself" not in str(refusal.value)
@@ -648,7 +648,7 @@ def test_a_file_that_a_setting_spoils_is_said_to_be_valid_by_itself() -> None:
     ],
 )
 def test_a_section_of_another_type_is_refused_whatever_is_set(section: str, value: str, setting: str) -> None:
-    """In netwarp's words, not in Python's."""
+    """The error is netwarp's, not Python's."""
     text = f'name = "x"\n{section} = {value}\n' + DUMBBELL.replace('name = "lab"', "")
     with pytest.raises(ScenarioError) as refusal:
         make_plan(parse_scenario(text, settings=[setting]))
@@ -660,7 +660,7 @@ def test_a_section_of_another_type_is_refused_whatever_is_set(section: str, valu
     ["", " ", "a\nb", "ok\n✓ flow.goodput_mbps of bulk", "=1+1", "+1", "-1", "@SUM(A1)", "a\tb", "\x1b[2J", "x" * 101],
 )
 def test_the_name_of_a_case_can_forge_nothing(name: str) -> None:
-    """Neither a line of a verdict, nor a spreadsheet's formula, nor what a terminal obeys."""
+    """Neither a line of a verdict, nor a spreadsheet's formula, nor a terminal's escape sequence."""
     with pytest.raises(ScenarioError, match="is not a label; a label is one line of 1 to 100 printable characters"):
         parse_scenario(f"{DUMBBELL}[[cases]]\nname = {json.dumps(name)}\n")
 

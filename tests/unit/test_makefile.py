@@ -1,4 +1,4 @@
-"""What `make` would do, without doing it: who wants a first figure waits for one build of the agent, which is shown."""
+"""The commands of `make`, without running them: a first figure waits for one build of the agent, which is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reservations of memory files: never more than there is, and none that outlives its process."""
+"""Reservations of memory files: never more than the room, and none that outlives its process."""
 
 import subprocess
 import sys

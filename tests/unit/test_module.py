@@ -1,4 +1,4 @@
-"""Modules as a scenario names them: their sources, what they register, and what decides a run's id."""
+"""Modules that a scenario names: their sources, what they register, and their part of a run's id."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_comes_with_netwarp_is_found_by_its_name(tmp_path: Path) -> None:
         ("mine.h", "neither a C file"),
         ("empty", "has no Kbuild"),
         ("tcp_mine.c window", '"window" is not a parameter of a module, such as window=50'),
-        ("other.ko", "for the kernel 6.1.0-18-amd64, which no other kernel takes; give its source"),
+        ("other.ko", "for the kernel 6.1.0-18-amd64, which other kernels refuse; give its source"),
         ("nothing.c", "netwarp finds none"),
     ],
 )
@@ -195,7 +195,7 @@ def test_a_file_that_the_command_line_names_is_in_the_current_directory(
     ],
 )
 def test_no_text_takes_more_than_its_length(text: str) -> None:
-    """A stranger may have written it. Where time grows with the square of the length, these take minutes."""
+    """Its author may be hostile. If time grows with the square of the length, these take minutes."""
     cpu_s = time.process_time()
     assert registered([text * (2_000_000 // len(text))], CONGESTION_CONTROL) == ()
     assert time.process_time() - cpu_s < 20

@@ -1,4 +1,4 @@
-"""What was watched, read and drawn."""
+"""Recordings of the monitor, read and drawn."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_metrics_by_name(tmp_path: Path) -> None:
 
 
 def iperf3(client: int = 40_000, server: int = 5201, samples: int = 20) -> pl.DataFrame:
-    """A test of iperf3 on one host as it is watched: both ends of the control connection (cookies 1 and 2) and of the
+    """A test of iperf3 on one host in a recording: both ends of the control connection (cookies 1 and 2) and of the
     connection with the data (3 and 4), which in each sample comes first."""
     ends = {3: (client + 1, server), 4: (server, client + 1), 1: (client, server), 2: (server, client)}
     return pl.DataFrame(

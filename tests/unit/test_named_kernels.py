@@ -1,4 +1,4 @@
-"""Kernels of the user's own: a name, a source, patches, options, and a tree whose objects are kept."""
+"""The user's kernels: a name, a source, patches, options, and a tree whose objects are kept."""
 
 import os
 import re
@@ -22,6 +22,7 @@ from netwarp.kernels.recipe import (
     given_options,
     known_series,
     nearest_series,
+    patches_of,
     patches_of_presets,
     presets,
     tree_digest,
@@ -39,7 +40,7 @@ def test_a_users_patch_is_applied_after_netwarps_own(workshop: Workshop) -> None
     assert mine.path.read_text().startswith("hello, kernel\nadded\n")
     assert mine.key != stock.key
     assert find_kernel("mine", cache=workshop.cache) == mine
-    assert find_kernel(cache=workshop.cache, tree=workshop.tree) == stock, "a user's kernel is nobody's default"
+    assert find_kernel(cache=workshop.cache, tree=workshop.tree) == stock, "a user's kernel is never the default"
     assert find_kernel("stock", cache=workshop.cache, tree=workshop.tree) == stock
     assert workshop.leftovers() == []
 
@@ -159,7 +160,7 @@ def test_a_users_patch_that_does_not_apply_is_named_with_the_words_of_patch(work
     kernel = workshop.named("mine")
     with pytest.raises(BuildFailed, match=r"applying bad\.patch(?s:.)*Hunk #1 FAILED(?s:.)*Your patch does not apply"):
         workshop.named("mine", workshop.patch("bad.patch", "hello.txt", "something else", "two"))
-    with pytest.raises(BuildFailed, match=r"no\.patch is no patch"):
+    with pytest.raises(BuildFailed, match=r"no\.patch is not a patch"):
         workshop.named(
             "mine", str(workshop.archive.with_name("no.patch").write_text("words\n") and workshop.root / "no.patch")
         )
@@ -178,7 +179,7 @@ def test_a_build_that_fails_leaves_no_kernel_and_goes_on_from_its_objects(worksh
     assert list_kernels(workshop.cache) == []
     assert workshop.leftovers() == []
     assert kernels.unfinished_names(workshop.cache) == ["mine"]
-    with pytest.raises(KernelMissing, match=r"mine is not built, as its build failed.*kernel remove mine"):
+    with pytest.raises(KernelMissing, match=r"mine is not built, because its build failed.*kernel remove mine"):
         find_kernel("mine", cache=workshop.cache)
     assert kernels.remove("mine", cache=workshop.cache) == ["the tree of mine, which has no kernel"]
     assert kernels.unfinished_names(workshop.cache) == []
@@ -209,7 +210,7 @@ def test_a_tree_whose_build_was_killed_is_made_again(workshop: Workshop) -> None
 def test_options_of_the_users_hold_and_must_be_honoured(workshop: Workshop) -> None:
     kernel = workshop.named("mine", config=("A=n", "CONFIG_C=m"))
     assert "# CONFIG_A is not set\n# CONFIG_B is not set\nCONFIG_C=m" in kernel.config.read_text()
-    with pytest.raises(BuildFailed, match=r"does not honour.*: CONFIG_UNKNOWN=y\. Give what they depend on as well"):
+    with pytest.raises(BuildFailed, match=r"does not honour.*: CONFIG_UNKNOWN=y\. Give the options that they depend"):
         workshop.named("mine", config=("UNKNOWN=y",))
     with pytest.raises(KernelError, match=r"--config A B is neither an option|There is no preset"):
         workshop.named("mine", config=("A B",))
@@ -243,7 +244,7 @@ def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
 
 def test_names_are_checked_and_removed(workshop: Workshop) -> None:
     for bad in ("stock", "6.1", "a/b", "", "..", "-x"):
-        with pytest.raises(KernelError, match=r"take another name|is no name"):
+        with pytest.raises(KernelError, match=r"choose another name|is not a name"):
             workshop.named(bad)
     with pytest.raises(KernelError, match="needs a name, such as --name mine"):
         build(workshop.archive, config=("C=y",), cache=workshop.cache, tree=workshop.tree, console=workshop.console)
@@ -251,7 +252,7 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
     assert workshop.named("two") == kernel
     assert kernels.remove("one", cache=workshop.cache)[0] == "the name one and its tree"
     assert find_kernel("two", cache=workshop.cache) == kernel
-    with pytest.raises(KernelError, match=r"two stands for the kernel .*remove it by name"):
+    with pytest.raises(KernelError, match=r"two refers to the kernel .*remove it by name"):
         kernels.remove(kernel.key, cache=workshop.cache)
     kernels.remove("two", cache=workshop.cache)
     assert list_kernels(workshop.cache) == []
@@ -260,7 +261,7 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
 
 
 def test_with_a_name_go_the_kernels_that_were_built_under_it_before(workshop: Workshop) -> None:
-    """As those of a bisection, which builds one after the other under one name."""
+    """As in a bisection, which builds one after the other under one name."""
     first = workshop.named("bisect", config=("NEW=1",))
     second = workshop.named("bisect", config=("NEW=2",))
     kept = workshop.named("mine", config=("NEW=1",))
@@ -310,7 +311,7 @@ def test_builds_of_one_name_that_end_at_once_do_not_disturb_each_other(tmp_path:
 def test_sources_that_are_none_say_what_to_take(workshop: Workshop) -> None:
     empty = workshop.root / "empty"
     empty.mkdir()
-    with pytest.raises(BuildFailed, match="is no kernel's source: Makefile cannot be read"):
+    with pytest.raises(BuildFailed, match="is not a kernel's source: Makefile cannot be read"):
         workshop.named("mine", source=empty)
     (empty / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\n")
     with pytest.raises(BuildFailed, match=r"has no User Mode Linux \(arch/um\)"):
@@ -320,7 +321,7 @@ def test_sources_that_are_none_say_what_to_take(workshop: Workshop) -> None:
     with pytest.raises(BuildFailed, match=r"cut\.tar\.gz has no User Mode Linux"):
         workshop.named("mine", source=workshop.root / "cut.tar.gz")
     (workshop.root / "words.tar").write_text("words")
-    with pytest.raises(BuildFailed, match=r"words\.tar is no archive of a kernel's source(?s:.)*tar: "):
+    with pytest.raises(BuildFailed, match=r"words\.tar is not an archive of a kernel's source(?s:.)*tar: "):
         workshop.named("mine", source=workshop.root / "words.tar")
     with pytest.raises(SourceMissing, match="neither a file nor a directory"):
         workshop.named("mine", source=workshop.root / "nowhere")
@@ -336,7 +337,7 @@ def test_a_series_without_changes_takes_the_nearest(workshop: Workshop) -> None:
     (source / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n")
     kernel = workshop.named("new", source=source)
     assert kernel.series == "6.12"
-    assert "no changes for Linux 6.14, and takes those for 6.12" in workshop.output()
+    assert "no changes for Linux 6.14, and uses those for 6.12" in workshop.output()
     (workshop.tree / "6.1" / "netwarp.config").write_text("# CONFIG_A is not set\n")
     (workshop.tree / "6.1" / "files").mkdir()
     (workshop.tree / "6.1" / "files" / "added.txt").write_text("of 6.1\n")
@@ -344,3 +345,14 @@ def test_a_series_without_changes_takes_the_nearest(workshop: Workshop) -> None:
     old = workshop.named("old", source=source)
     assert old.path.read_text().startswith("hello\nof 6.1\n"), "a series has files and options of its own"
     assert "# CONFIG_A is not set" in old.config.read_text()
+
+
+def test_a_series_patch_takes_the_place_of_the_one_for_all(workshop: Workshop) -> None:
+    common, own = workshop.tree / "common", workshop.tree / "6.12" / "patches"
+    common.mkdir()
+    for name in ("0001-hello.patch", "0000-first.patch", "0002-last.patch"):
+        (common / name).write_text("of all series")
+    assert patches_of(workshop.tree, "6.1") == sorted(common.glob("*.patch"))
+    assert patches_of(workshop.tree, "6.12") == [
+        *(common / "0000-first.patch", own / "0001-hello.patch", common / "0002-last.patch"),
+    ]

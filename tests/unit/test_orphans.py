@@ -1,4 +1,4 @@
-"""What `netwarp doctor --clean` ends is netwarp's."""
+"""`netwarp doctor --clean` ends only netwarp's processes."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ from netwarp.engines.orphans import machines
 from netwarp.kernels import cache_directory
 from rich.console import Console
 
-# A shell whose jobs are groups of their own, and which ends at once: a program under a filter that allows all, as in a
+# A shell whose jobs are separate groups, and which ends at once: a program under a filter that allows all, as in a
 # container; and another.
 SHELL = r"""
 set -m
@@ -45,7 +45,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Of a run."""
+    """The directory of a run."""
     directory = tmp_path / "result" / "runs" / "X"
     directory.mkdir(parents=True)
     (directory / "run.json").write_text("{}")

@@ -1,4 +1,5 @@
-"""What the command prints, against snapshots; `pytest tests/unit/test_output.py --snapshot-update` takes new ones."""
+"""The command's output, compared with snapshots; `pytest tests/unit/test_output.py --snapshot-update` takes new
+ones."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ COMMANDS = [*OF_SCENARIOS, *OF_RESULTS, *OF_ADVICE, *OF_MACHINES]
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A terminal of one width, without colours, in a directory that has nothing in it."""
+    """A terminal of one width, without colours, in an empty directory."""
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_COLOR", "1")

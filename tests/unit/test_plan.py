@@ -1,4 +1,4 @@
-"""Plans: every point once, ids that follow from what is resolved, and fast."""
+"""Plans: every point once, ids that follow from resolved values, and fast."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_setting_replaces_an_axis() -> None:
 
 
 def test_id_is_stable() -> None:
-    """An id that changes makes every stored result unknown: change this only together with what is resolved."""
+    """An id that changes makes every stored result unknown: change this only together with the resolved values."""
     assert plan(DUMBBELL).runs[0].id == plan(DUMBBELL).runs[0].id
     assert len(plan(DUMBBELL).runs[0].id) == 12
     assert plan(DUMBBELL).id == plan(DUMBBELL).id
@@ -181,7 +181,7 @@ def test_lazily_resolved_scenario_equals_the_loaded_one() -> None:
     ],
 )
 def test_points_that_are_no_scenario(tail: str, fragment: str) -> None:
-    """The notes, which `run` makes before the plan, leave it to the plan to say so."""
+    """The notes, which `run` prints before the plan, leave the error to the plan."""
     scenario = parse_scenario(DUMBBELL + tail, "t.toml")
     notes(scenario, network_notes)
     with pytest.raises(ScenarioError) as refusal:
@@ -208,7 +208,8 @@ def test_sweep_in_changes_and_one_direction() -> None:
 
 
 def test_of_ten_thousand_runs_each_section_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a point does not touch is not validated again, and points that no check can tell apart are checked once."""
+    """Unaffected sections of a point are not validated again, and points that no check can distinguish are checked
+    once."""
     counted: Counter[str] = Counter()
     section, check = resolve._section, resolve.__dict__["check_scenario"]
     monkeypatch.setattr(resolve, "_section", lambda *given: counted.update(sections=1) or section(*given))
@@ -235,7 +236,7 @@ def test_a_plan_has_a_bound_that_is_checked_before_any_work() -> None:
 
 @pytest.mark.parametrize("text", ["{} = 1", "[{}]", "[[ {} ]]\nb = 1", "x = {{ {} = 1 }}", "x = {{ y = 1, {} = 1 }}"])
 def test_what_is_nested_too_deeply_is_no_scenario(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is it parsed: for a key of 30,000 parts, tomllib takes as many times as long as for one."""
+    """Nor is it parsed: for a key of 30,000 parts, tomllib's time grows with the square of its length."""
     monkeypatch.delattr(tomllib, "loads")
     for part in ("a", '"a.b"', "'a'"):
         with pytest.raises(ScenarioError, match="nested more than"):

@@ -13,6 +13,7 @@ from netwarp.plots import plot_result
 from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug, wrapped
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.store.result import create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_result, write_run
 
@@ -103,7 +104,7 @@ def two_axes(path: Path) -> None:
             with result.making(str(run["id"])) as directory:
                 write_run(directory, seconds=1, id=run["id"])
                 failed = run["id"] == "r40bbr"
-                RunDir(directory).write_status("failed" if failed else "suspect", "why")
+                RunDir(directory).write_status(RunStatus.FAILED if failed else RunStatus.SUSPECT, "why")
                 RunDir(directory).write_metrics(pl.DataFrame(schema=METRICS_SCHEMA))
         result.write_summary()
 
@@ -136,7 +137,7 @@ def test_seeds_are_compared_without_axes(tmp_path: Path, flows: int) -> None:
         for run in runs:
             with result.making(str(run["id"])) as directory:
                 write_run(directory, seconds=1, flows=flows, id=run["id"], seed=run["seed"])
-                RunDir(directory).write_status("ok", None)
+                RunDir(directory).write_status(RunStatus.OK, None)
                 RunDir(directory).write_metrics(pl.DataFrame(schema=METRICS_SCHEMA))
         result.write_summary()
     assert "cwnd-bulk-each.png" in {f.name for f in plot_result(tmp_path)}

@@ -1,4 +1,4 @@
-"""The host's programs that run in a lab are part of what decides a result."""
+"""The host's programs in a lab are part of a result's identity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scenario_texts import replaced
 
 
 class Engine(UmlEngine):
-    """The engine without a kernel or an agent: as far as programs go."""
+    """The engine without a kernel or an agent: only its programs."""
 
     def __init__(self, kernel_digest: str = "k") -> None:
         object.__setattr__(self, "kernel_digest", kernel_digest)
@@ -30,7 +30,7 @@ class Engine(UmlEngine):
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that is all the search path there is."""
+    """A directory that is the whole search path."""
     monkeypatch.setattr("netwarp.engines.programs.SEARCH_PATH", str(tmp_path))
     (tmp_path / "ldd").symlink_to("/usr/bin/ldd")
     for name in ("iperf3", "curl", "httpd", "other", "tcpdump"):
@@ -136,7 +136,7 @@ def test_tc_is_its_libraries_and_its_tables(tmp_path: Path, monkeypatch: pytest.
         found.add(tc_digest())
     assert len(found) == 3
     monkeypatch.setattr("netwarp.engines.programs.SEARCH_PATH", str(tmp_path))
-    with pytest.raises(EngineError, match=f"The program tc is missing.*{tmp_path}"):
+    with pytest.raises(EngineError, match=f"The program tc, which sets up the queues, is missing.*{tmp_path}"):
         tc_digest()
 
 
@@ -152,7 +152,7 @@ def test_the_libraries_of_a_program_count() -> None:
 
 @pytest.mark.parametrize("name", ["tc", "iperf3", "tcpdump", "sh", "python3", "ldconfig", "ldd"])
 def test_libraries_are_those_that_ldd_names(name: str) -> None:
-    """Of programs with libraries, of one without (ldconfig), and of a script, which the loader does not load."""
+    """For programs with libraries, for one without (ldconfig), and for a script, which the loader does not load."""
     program = find_program(name)
     assert program is not None
     answer = subprocess.run(["ldd", program], capture_output=True, text=True, check=False, env={"PATH": SEARCH_PATH})
@@ -161,6 +161,6 @@ def test_libraries_are_those_that_ldd_names(name: str) -> None:
 
 
 def _forget() -> None:
-    """What was found before must not stand in for what is found now."""
+    """Earlier findings must not replace present ones."""
     programs_._loaded.cache_clear()
     programs_._content.cache_clear()

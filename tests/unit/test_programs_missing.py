@@ -1,4 +1,4 @@
-"""What is said where one of the programs that are installed beside Python is not there."""
+"""Errors if one of the programs that are installed beside Python is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of programs that others wrote: its scripts, and what docs/exec.md says of them."""
+"""The table of programs of others: its scripts, and its copy in docs/exec.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blank(program: Program) -> Outcome:
 
 
 def test_the_page_has_the_table_of_the_test() -> None:
-    """Programs, numbers and what is expected are those of the table; what was measured is as expected."""
+    """Programs, numbers and expectations are those of the table; measured values are as expected."""
     begin, end = PAGE.index(BEGIN), PAGE.index(END)
     shown = rows(PAGE[begin:end])
     wanted = rows(table([blank(program) for program in programs()]))

@@ -1,4 +1,4 @@
-"""What the engine `host` asks of a kernel, and when it says that the machine set a result."""
+"""Requirements of the engine `host` on a kernel, and results that it attributes to the machine."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_the_law() -> None:
 
 
 def test_drops_made_by_the_law_are_as_likely_as_computed() -> None:
-    """RED itself, played with its own random numbers, at an average that wanders over min and max."""
+    """A simulation of RED with separate random numbers, at an average that wanders over min and max."""
     rng = np.random.default_rng(3)
     average = 60_000 + 35_000 * np.sin(np.arange(200_000) / 300)
     base = RED.base_probability(average)

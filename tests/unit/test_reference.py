@@ -1,4 +1,4 @@
-"""The reference of the scenario format: its examples load, and its JSON Schema says what the loader says."""
+"""The reference of the scenario format: its examples load, and its JSON Schema agrees with the loader."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACES = [Section("", Scenario, (), {}), *sections()]
 
 
 def fields() -> Iterator[tuple[Section, str, dict[str, Any]]]:
-    """Every field of every table, with what the schema says of it."""
+    """Every field of every table, with the schema's description."""
     for section in PLACES:
         table = SCHEMA["$defs"].get(section.model.__name__, SCHEMA)
         for name, field in table["properties"].items():
@@ -67,7 +67,7 @@ def _models(model: type[BaseModel]) -> set[type[BaseModel]]:
 
 
 UNSHOWN = {"nodes", "links", "flows", "changes", "expect", "command"}
-"""Fields without an example of their own: their tables have examples; a tuner's `command` is not available."""
+"""Fields without examples: their tables have examples; a tuner's `command` is not available."""
 
 
 def test_every_field_says_what_it_means_how_it_is_written_and_what_is_refused() -> None:

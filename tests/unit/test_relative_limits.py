@@ -1,4 +1,4 @@
-"""Limits of queues in parts of a BDP and in time: what they become, where, and what is refused."""
+"""Limits of queues in parts of a BDP and in time: their values, their places, and refused ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RATE_BPS, RTT_NS, FRAME = 20_000_000, 50_000_000, 1514
     ],
 )
 def test_each_in_its_own_unit(given: str, resolved: str) -> None:
-    """By hand; at least one packet, or one frame of bytes, which is all that lets anything through."""
+    """Calculated by hand; at least one packet, or one frame of bytes, since less would pass nothing."""
     assert str(Qdisc.read(given).resolved(RATE_BPS, RTT_NS, FRAME)) == resolved
 
 
@@ -73,7 +73,7 @@ def test_the_lab_has_numbers() -> None:
 
 
 def test_one_axis_follows_another() -> None:
-    """The same limit at each rate; and the points have the words of the file in their names."""
+    """The same limit at each rate; and the points have the file's words in their names."""
     text = SCENARIO + '[sweep]\n"links.line.rate.forward" = ["10mbit", "40mbit"]\n'
     text += '"links.line.queue.forward" = ["pfifo limit 1BDP", "bfifo limit 1BDP"]\n'
     text += '"links.line.delay" = ["25ms"]\n'
@@ -98,8 +98,8 @@ def test_spellings_are_one_value() -> None:
     ("queue", "words"),
     [
         ("pfifo limit 0BDP", "holds nothing"),
-        ("mine limit 1BDP", "not known whether the limit of"),
-        ("cake limit 20ms", "not known whether the limit of"),
+        ("mine limit 1BDP", "does not know whether"),
+        ("cake limit 20ms", "does not know whether"),
     ],
 )
 def test_what_cannot_be_a_limit(queue: str, words: str) -> None:

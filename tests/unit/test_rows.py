@@ -1,4 +1,4 @@
-"""Rows that readers look at one by one have the columns of their tables, and values of their types."""
+"""Rows that readers iterate over have the columns of their tables, and values of their types."""
 
 from __future__ import annotations
 

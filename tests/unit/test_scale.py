@@ -1,4 +1,4 @@
-"""Which axis shows goodput on a link whose rate changes: one on which each phase can be read."""
+"""The axis for goodput on a link whose rate changes: each phase can be read on it."""
 
 import numpy as np
 import pytest

@@ -1,10 +1,8 @@
 """The tables: names, units and meanings of their columns."""
 
-import re
-
 import pytest
+from netwarp.analysis.catalogue.entry import Entry
 from netwarp.analysis.catalogue.metrics import CATALOGUE
-from netwarp.plots.labels import metric_label
 from netwarp.store.schemas import TABLES
 
 UNITS = {
@@ -18,11 +16,11 @@ UNITS = {
     "pkts": "packets",
     "pct": "%",
 }
-"""What a word in the name of a column or metric says of its unit."""
+"""The unit that a word in the name of a column or metric implies."""
 
 
 def unit_of(name: str) -> str | None:
-    """The unit that a name tells; None if it tells none."""
+    """The unit that a name implies; None if it implies none."""
     return next((UNITS[word] for word in name.split("_") if word in UNITS), None)
 
 
@@ -35,9 +33,8 @@ def test_every_column_has_a_meaning_and_a_unit_in_its_name() -> None:
                 assert unit_of(column.name) == column.unit, (table.name, column.name)
 
 
-@pytest.mark.parametrize("metric", sorted({n for entries in CATALOGUE.values() for e in entries for n in e.names}))
-def test_figures_name_the_unit_that_a_metric_has(metric: str) -> None:
-    """Figures write a metric's values as they are in the summary."""
-    told = re.search(r"\(([^()]*)\)$", metric_label("flow", metric))
-    if told and unit_of(metric):
-        assert told[1] == unit_of(metric)
+@pytest.mark.parametrize("entry", [one for entries in CATALOGUE.values() for one in entries], ids=lambda one: one.stem)
+def test_the_name_of_a_metric_tells_its_unit(entry: Entry) -> None:
+    for name in entry.names:
+        if unit := unit_of(name.removesuffix("_per_s")):
+            assert unit == entry.axis.unit, name

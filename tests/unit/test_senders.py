@@ -1,4 +1,4 @@
-"""Senders that are only looked at now and then: several connections as one, and what lies between two looks."""
+"""Senders that are only sampled: several connections as one, and the time between two samples."""
 
 from __future__ import annotations
 

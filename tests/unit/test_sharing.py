@@ -146,7 +146,7 @@ def pinging(sent_s: list[float], rtts_ms: list[float]) -> FlowData:
 
 
 def test_latency_under_load() -> None:
-    """Load from 5 to 15 s: what began in it is loaded; idle is what neither it nor the second before it touches."""
+    """Load from 5 to 15 s: requests that began in it are loaded; idle ones touch neither it nor the second before."""
     bulk = sending(flow(0, "bulk", start_s=5, end_s=15), [(5, 1.0)])
     ping = pinging([0, 1, 4.999, 6, 7, 8, 9, 15.5, 17, 18], [20, 21, 99, 100, 110, 120, 500, 400, 22, np.nan])
     metrics = found(list(load_metrics([bulk, ping])), "ping")
@@ -177,7 +177,7 @@ def test_formulas() -> None:
 
 
 def test_drop_and_mark_rates() -> None:
-    """Ten came in the window and four were dropped; six left, three of them with a mark that they came without."""
+    """Ten came in the window and four were dropped; six left, three of them with a mark that they had on arrival."""
     enqueue = np.arange(10, dtype=np.int64)
     fate = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.uint8)
     never = np.full(10, np.iinfo(np.int64).min)

@@ -85,7 +85,8 @@ def _null(random: np.random.Generator, runs: int, metrics: int) -> np.ndarray:
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize(("runs", "trials"), [(6, 400), (16, 60)])
 def test_false_alarms_are_at_most_five_percent(runs: int, trials: int, paired: bool) -> None:
-    """Nothing differs, 40 metrics: in at most 5 % of comparisons any is said to, give or take what the trials allow."""
+    """Nothing differs, 40 metrics: at most 5 % of comparisons claim any difference, within the deviation of the
+    trials."""
     random = np.random.default_rng(runs)
     least = np.full(40, 0.05)
     alarms = 0

@@ -1,4 +1,4 @@
-"""A hang-up is for the command line's handler as well, which writes no more to a terminal that is gone."""
+"""A hang-up also reaches the command line's handler, which writes no more to a closed terminal."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from netwarp.kernels.commands import terminable
 
 @pytest.fixture
 def heard() -> Iterator[list[int]]:
-    """Signals that the handler before has heard, which ignores others from then on, as the command line's."""
+    """Signals that the previous handler received, which ignores others from then on, like the command line's."""
     found: list[int] = []
 
     def hear(number: int, frame: object) -> None:

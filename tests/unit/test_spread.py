@@ -1,4 +1,4 @@
-"""Many runs as one picture: means of spans, the median and the bands that most runs lie in; some of many values."""
+"""Many runs as one picture: means of spans, the median, and bands that contain most runs; some of many values."""
 
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
 from netwarp.plots.timeseries.result import draw_comparisons
 from netwarp.plots.timeseries.spread import SPANS, across, averaged, together
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run
 
@@ -29,7 +30,7 @@ def make(path: Path, runs: list[dict[str, Any]], *, axes: tuple[str, ...] = (), 
         for number, run in enumerate(runs, start=1):
             with made.making(str(run["id"])) as directory:
                 write_run(directory, seconds=2, flows=2, limit=10 + number % 7, id=run["id"])
-                RunDir(directory).write_status("suspect" if number <= suspect else "ok", None)
+                RunDir(directory).write_status(RunStatus.SUSPECT if number <= suspect else RunStatus.OK, None)
                 rows = [("flow", "bulk", "goodput_mbps", 5 + number / 1000)]
                 RunDir(directory).write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row"))
         made.write_summary()
@@ -76,7 +77,7 @@ def test_the_flows_of_a_run_count_as_one() -> None:
 
 
 def test_the_median_and_its_bands() -> None:
-    """0 to 100: quartiles at 25 and 75; where fewer than half of the runs have a value there is none."""
+    """0 to 100: quartiles at 25 and 75; none where fewer than half of the runs have a value."""
     times = np.arange(2.0)
     curves = [Curve(times, np.array([float(n), float(n) if n <= 40 else np.nan])) for n in range(101)]
     median, (wide, half) = across(curves)

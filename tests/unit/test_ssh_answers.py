@@ -1,4 +1,4 @@
-"""A node that answers with what no agent says: an error with a sentence, and nothing of it is believed."""
+"""A node with answers that no agent gives: an error with a sentence, and no answer is believed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ Open = Callable[[bytes], Session]
 
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    """Opens a session with a machine whose `ssh` says what is given instead of what the agent would."""
+    """Opens a session with a machine whose `ssh` gives this output instead of the agent's."""
     (tmp_path / "agent").write_bytes(b"agent")
     made: list[Session] = []
 

@@ -1,4 +1,4 @@
-"""What a command pays for before it does anything: what is loaded, and what is built to validate a scenario."""
+"""The cost of a command before its work: loaded modules, and models built to validate a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run and result directories: what is read from whole and broken files, what is written, what is refused."""
+"""Run and result directories: reading of whole and broken files, writing, refusals."""
 
 import errno
 import json
@@ -13,6 +13,7 @@ from netwarp.store import files
 from netwarp.store.digests import compare_digests, digest_run, read_digests, write_digests
 from netwarp.store.errors import PlanMismatchError, StoreError
 from netwarp.store.result import create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, polars_schema
@@ -80,7 +81,7 @@ def test_a_value_that_must_be_there(tmp_path: Path) -> None:
     holes = pl.DataFrame({"flow_id": [1, 1], "sequence": [2, None], "sent_ns": [3, 4]})
     holes.write_ipc_stream(tmp_path / "pings.arrows")
     assert RunDir(tmp_path).scan("pings").select("sent_ns").collect().height == 2
-    with pytest.raises(StoreError, match=r"pings\.arrows: column sequence has no value in some row"):
+    with pytest.raises(StoreError, match=r"pings\.arrows: column sequence lacks a value in some row"):
         RunDir(tmp_path).scan("pings").collect()
 
 
@@ -118,9 +119,9 @@ def test_digests_of_the_same_run_are_the_same(tmp_path: Path) -> None:
     assert [str(d) for d in differences] == ["acks.arrows: changed", "pings.arrows: missing"]
 
 
-def finish(directory: Path, status: str, value: float | None) -> None:
+def finish(directory: Path, status: RunStatus, value: float | None) -> None:
     run = RunDir(directory)
-    run.write_status(status, None if status == "ok" else "because", seconds=1.0)
+    run.write_status(status, None if status == RunStatus.OK else "because", seconds=1.0)
     if value is not None:
         rows = {"scope": ["flow"], "name": ["bulk"], "metric": ["goodput_mbps"], "value": [value]}
         run.write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA))
@@ -129,9 +130,9 @@ def finish(directory: Path, status: str, value: float | None) -> None:
 def test_a_result_and_its_summary(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with create_result(tmp_path / "r", scenario_toml="x", plan=PLAN, manifest={"netwarp": "0"}) as result:
         with result.making("r1") as directory:
-            finish(directory, "ok", 9.5)
+            finish(directory, RunStatus.OK, 9.5)
         with result.making("r2") as directory:
-            finish(directory, "failed", 0.0)
+            finish(directory, RunStatus.FAILED, 0.0)
         result.write_summary()
     read = open_result(tmp_path / "r")
     columns = ["run_id", "seed", "status", "a.b.c", "scope", "name", "metric", "value"]

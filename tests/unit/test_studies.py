@@ -1,4 +1,4 @@
-"""Studies as the core finds them: which cannot be loaded, which offer the same, and when any is looked for."""
+"""Studies as the core finds them: those that cannot be loaded, those with the same names, and when any is looked up."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_what_no_importer_knows_is_refused_with_every_reason(site: Path, tmp_pat
     with pytest.raises(LayoutError) as caught:
         import_result(tmp_path)
     assert f"{tmp_path} has no result.tar" in str(caught.value)
-    assert "there should be SCENARIO/SCENARIO_run_N/" in str(caught.value)
+    assert "expected SCENARIO/SCENARIO_run_N/" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a command's own tests came to, as TAP and KTAP report it."""
+"""Results of a command's own tests, as TAP and KTAP report them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KTAP version 1
   not ok 3 example_test_3
 not ok 1 main_test
 """
-# tools/testing/selftests/kselftest/runner.sh prints what a test says behind "# ".
+# tools/testing/selftests/kselftest/runner.sh prints a test's output after "# ".
 KSELFTEST = """\
 TAP version 13
 1..3
@@ -60,7 +60,7 @@ ok 2 selftests: net: amt.sh # SKIP
 # # Totals: pass:1 fail:1 xfail:0 xpass:0 skip:0 error:0
 not ok 3 selftests: net: tls # exit=1
 """
-# What Node's test runner prints.
+# Output of Node's test runner.
 NODE = """\
 TAP version 13
 # Subtest: adds
@@ -183,7 +183,7 @@ def test_a_file_of_a_run(tmp_path: Path) -> None:
 
 
 def made(place: Path, **runs: tuple[str, str | None]) -> ResultDir:
-    """A result with a run of each id: its status.json, and what it printed (None: it was not made)."""
+    """A result with a run of each id: its status.json, and its output (None: it was not made)."""
     listed = ", ".join(
         f'{{"id": "{name}", "seed": {seed}, "point": {{"exec.env.Q": "{name}"}}}}'
         for seed, name in enumerate(runs, start=1)

@@ -1,4 +1,4 @@
-"""What is printed: whatever the width and the encoding are, nothing is cut off and nothing is a fault."""
+"""Output: at any width and in any encoding, nothing is cut off and nothing raises."""
 
 from __future__ import annotations
 

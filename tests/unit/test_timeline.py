@@ -1,4 +1,4 @@
-"""What a link is like over time: changes, ramps, repetitions, outages; and what is wrong with them."""
+"""A link over time: changes, ramps, repetitions, outages; and errors in them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_any_changes_make_a_timeline_or_a_sentence(changes: list[tuple[int, str,
         (change("1s", 'outage = "2s"', 'repeat = "1s"'), "begins again before its `outage` of 2s is over"),
         (change("1s", 'rate = "1mbit"', 'over = "2s"', 'repeat = "1s"'), "begins again before its `over`"),
         (change("1s", 'rate = "1mbit"', "times = 3"), "happens only once, because there is no `repeat`"),
-        (change("1s", 'rate = "1mbit"', 'repeat = "5s"', "times = 3"), "happens the last time at 11s"),
+        (change("1s", 'rate = "1mbit"', 'repeat = "5s"', "times = 3"), "happens for the last time at 11s"),
         (change("1s", 'rate = "1mbit"', "times = 0"), "times"),
         (change("1s", 'over = "1s"', 'queue = "pfifo limit 3"'), "a queue cannot change gradually"),
         (change("1s", 'over = "1s"', 'outage = "1s"'), "an outage is not gradual"),
@@ -254,7 +254,7 @@ def test_changes_can_be_swept() -> None:
     assert len({run.id for run in make_plan(parse_scenario(DUMBBELL + tail))}) == 2
     with pytest.raises(ScenarioError, match="lasts until 21s"):
         make_plan(parse_scenario(DUMBBELL + tail.replace("9s", "20s")))
-    # The rate of the link itself is held against what changes later.
+    # The rate of the link itself is compared with later changes.
     tail = change("1s", 'rate = "1mbit"') + '[sweep]\n"links.bottleneck.rate" = ["10mbit", "8kbit"]\n'
     with pytest.raises(ScenarioError, match="full frame takes 1514 ms"):
         make_plan(parse_scenario(DUMBBELL + tail))
@@ -287,7 +287,7 @@ def test_notes_say_what_netems_correlations_do() -> None:
 
 
 def test_notes_look_at_every_point() -> None:
-    """What a sweep or a case sets is what runs, and not what is in the base."""
+    """Values of a sweep or a case are used, and not those of the base."""
     swept = '[sweep]\n"links.bottleneck.loss" = ["0%", "1% 25%", "2% 25%"]\n"links.bottleneck.rate" = ["1mbit"]\n'
     assert [note.where for note in notes(parse_scenario(DUMBBELL + swept))] == ['sweep."links.bottleneck.loss"']
     cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.reverse" = "1ms 25%" }\n'
@@ -320,7 +320,7 @@ def test_notes_of_red_that_does_not_adapt() -> None:
 
 
 def test_notes_of_the_network_look_at_every_point() -> None:
-    """A sender at its bottleneck, buffers beyond a host's own, DCTCP; each is said once."""
+    """A sender at its bottleneck, buffers beyond a host's own, DCTCP; each is noted once."""
 
     def places(tail: str) -> list[str]:
         return [note.where for note in notes(parse_scenario(DUMBBELL + tail), network_notes)]

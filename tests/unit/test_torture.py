@@ -1,4 +1,4 @@
-"""The torture's own judgement: each kind of failure is seen, what is fine is not taken for one, counts survive."""
+"""The torture's own judgement: each kind of failure is detected, valid behaviour is not, counts survive."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from bench.torture.state import Count, State
 
 
 def _limits(seconds: float) -> Limits:
-    """400 MB beyond what this process has already, which a forked one begins with."""
+    """400 MB beyond this process's present memory, with which a forked one begins."""
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     return Limits(seconds=seconds, wall_s=60.0, memory_bytes=peak_bytes + (400 << 20))
 
 
 def _attacked(tmp_path: Path, action: Callable[..., object], seconds: float) -> list[str]:
-    """The kinds of failures that a case has whose command does `action`, in a process that can adopt what it leaves.
+    """The kinds of failures of a case whose command does `action`, in a process that can adopt its orphans.
 
-    `seconds` is little only where a hang is expected: a slow machine may need more for anything else.
+    `seconds` is short only if a hang is expected: a slow machine may need more for anything else.
     """
     reader, writer = os.pipe()
     pid = os.fork()

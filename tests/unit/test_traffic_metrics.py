@@ -1,4 +1,4 @@
-"""Metrics of datagrams, transfers, connections, queues by flow; sums that must come out. From hand-made records."""
+"""Metrics of datagrams, transfers, connections, queues by flow; sums that must match. From hand-made records."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def test_datagrams_that_arrive_late_twice_or_never(tmp_path: Path) -> None:
 
 
 def test_arrivals_within_the_last_longest_delay_do_not_hide_losses(tmp_path: Path) -> None:
-    """Every second datagram is lost, and one took 4 s: of what was sent in the last 4 s nothing counts."""
+    """Every second datagram is lost, and one took 4 s: datagrams sent in the last 4 s do not count."""
     write_description(tmp_path, _lab("cbr"))
     write_table(tmp_path, "datagrams", [_datagram(n, 4000 if n == 0 else 10) for n in (0, 2, 4, 6, 8)])
     _account(tmp_path, "cbr", sent_pkts=10)
@@ -79,7 +79,7 @@ def test_transfers_count_when_they_end(tmp_path: Path) -> None:
 
 
 def test_transfers_that_are_not_complete_are_longer_than_what_is_known(tmp_path: Path) -> None:
-    """Of four two end in the window; one is under way at the end, and one ends while the run is already over."""
+    """Two of four end in the window; one is under way at the end, and one ends after the run."""
     write_description(tmp_path, _lab("request"))
     rows = ((1, 2), (3, 6), (7, None), (8, 11))
     table = [{"start_ns": a * SECOND, "end_ns": b and b * SECOND, "bytes": 1000} for a, b in rows]
@@ -228,7 +228,7 @@ def test_an_interface_sends_what_leaves_its_queue(tmp_path: Path, counted: int, 
 
 @pytest.mark.parametrize(("sent", "lost", "status"), [(4, 1, "ok"), (5, 1, "suspect"), (2, 1, "suspect"), (3, 1, "ok")])
 def test_datagrams_must_be_accounted_for(tmp_path: Path, sent: int, lost: int, status: str) -> None:
-    """Two arrived and one was dropped: what else was sent must be lost on the wire."""
+    """Two arrived and one was dropped: the others must be lost on the wire."""
     write_description(tmp_path, _lab("cbr"))
     write_table(tmp_path, "tuples", [_tuple(0, 20000, 5001) | {"protocol": 17}])
     write_table(tmp_path, "packets", [_packet(1), _packet(2), _packet(3, fate=1)])

@@ -1,4 +1,4 @@
-"""Views: which there are, and what they find."""
+"""Views: the available ones, and their findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time-weighted statistics against brute force."""
+"""Time-weighted statistics compared with brute force."""
 
 from fractions import Fraction
 

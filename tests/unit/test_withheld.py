@@ -1,4 +1,4 @@
-"""What a machine may read, what is left of it, and what is said where a host cannot confine it."""
+"""Files that a machine may read, and messages if a host cannot confine it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGENT = Path("/usr/bin/true")
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory, the only one."""
+    """The only home directory."""
     place = tmp_path / "homes/me"
     place.mkdir(parents=True)
     monkeypatch.setattr(confinement, "_homes", lambda: (place,))
@@ -116,7 +116,7 @@ def test_nothing_is_read_without_end(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic"):
         read_start(tmp_path / "link", 10)
     for odd in ("pipe", "link"):
-        with pytest.raises(ValueError, match="not a file"):
+        with pytest.raises(ValueError, match="not a regular file"):
             read_file(tmp_path / odd, 10)
     assert len(read_file(tmp_path / "large", 10)) == 11
     assert read_file(Path("/proc/kmsg"), 10) == b""

@@ -1,4 +1,4 @@
-"""What goes between a Dask worker and the client: files by their names, and why a worker is not used."""
+"""Exchange between a Dask worker and the client: files by their names, and reasons for not using a worker."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_what_is_packed_is_unpacked(tmp_path: Path) -> None:
 def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
     back = tmp_path / "back"
     back.mkdir()
-    with pytest.raises(DamagedError, match="would not lie in"):
+    with pytest.raises(DamagedError, match="would not be in"):
         unpack({name: b"x"}, back)
     assert [path.name for path in tmp_path.iterdir()] == ["back"]
 
@@ -34,7 +34,10 @@ def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
     ("other", "output"),
     [
         ({}, None),
-        ({"agent": "x"}, "its agent is another; copy this one there: `rsync -a --mkpath /a/agent there:/b/agent`"),
+        (
+            {"agent": "x"},
+            "its agent differs from this one; copy this one there: `rsync -a --mkpath /a/agent there:/b/agent`",
+        ),
         ({"program iperf3": "x"}, "its iperf3 is not the one here; install the same version there"),
         (
             {"program iperf3": "x", "tc": "x"},

@@ -1,5 +1,5 @@
-//! What an engine does for a lab. The default methods are those of a kernel that knows nothing of netwarp, in real
-//! time: a lab that asks for more is refused with the reason.
+//! The interface of an engine to a lab. The default methods fit an unmodified kernel in real time: they refuse a lab
+//! that asks for more, with the reason.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -15,19 +15,19 @@ use crate::machine::program::Rules;
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, wait_until};
 
-/// What takes time of what programs do.
+/// Virtual time that a program's activities take.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Costs<'a> {
     /// Quantiles of the time that a program takes to start, at equal steps from 0 to 1; empty: none.
     pub start_ns: &'a [u64],
-    /// Of a system call.
+    /// Duration of a system call.
     pub syscall_ns: u64,
-    /// Whether computing takes what it takes on the host.
+    /// Whether computing takes the time that it takes on the host.
     pub compute: bool,
 }
 
 impl Costs<'_> {
-    /// Only calls take time.
+    /// Costs where only system calls take time.
     pub fn of_calls(syscall_ns: u64) -> Self {
         Self {
             syscall_ns,
@@ -38,36 +38,36 @@ impl Costs<'_> {
 
 /// An engine as the agent sees it.
 pub trait Backend: Sync {
-    /// The engine's, as in netwarp's own registry of engines.
+    /// The engine's name in netwarp's registry of engines.
     fn name(&self) -> &'static str;
 
-    /// Refuses to begin in a place that is not this engine's.
+    /// Returns an error if this process is not where this engine starts its agent.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Prepares the machine before anything of the run is read.
+    /// Prepares the machine before the run's description is read.
     fn boot(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Where the run's description is read and its tables are written.
+    /// Directory with the run's description, into which its tables are written.
     fn run_dir(&self) -> PathBuf {
         PathBuf::from(".")
     }
 
-    /// Where programs of a lab start and keep temporary files.
+    /// Directory where programs of a lab start and keep temporary files.
     fn work_dir(&self) -> PathBuf {
         std::env::temp_dir()
     }
 
-    /// A root of their own for the programs of flows, with a directory for each of `names`. Only a machine that is the
-    /// lab's alone has one.
+    /// Makes a root for the programs of flows, with a directory for each of `names`; None unless the machine belongs to
+    /// this lab alone.
     fn program_root(&self, _names: &[String]) -> Result<Option<ProgramRoot>> {
         Ok(None)
     }
 
-    /// What the programs of a scenario are confined by, where these are processes of a machine that is others' as well.
+    /// Rules that confine a scenario's programs, if these are processes of a shared machine.
     fn program_rules(&self) -> Option<&'static Rules> {
         None
     }
@@ -84,7 +84,7 @@ pub trait Backend: Sync {
         machine::limit_open_files(settings.open_files)
     }
 
-    /// Loads kernel modules of the scenario's own. Only a kernel that is the lab's alone takes them.
+    /// Loads the scenario's kernel modules, which only a kernel that belongs to this lab alone does.
     fn load_modules(&self, modules: &[Module]) -> Result<()> {
         let names: Vec<&str> = modules.iter().map(|m| m.name.as_str()).collect();
         ensure!(
@@ -96,51 +96,52 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// What of a lab is this machine's.
+    /// Reduces a lab to this machine's part.
     fn part(&self, lab: Lab) -> Result<Lab> {
         Ok(lab)
     }
 
-    /// The instant of CLOCK_MONOTONIC from which the lab's `t0_ns` counts, asked once the network is built.
+    /// The instant of CLOCK_MONOTONIC from which the lab's `t0_ns` counts; called once the network is built.
     fn origin_ns(&self, _lab: &Lab) -> Result<i64> {
         Ok(monotonic_ns())
     }
 
-    /// The run has begun: what was due first, at this instant, is done now.
+    /// Called at the run's beginning, after the actions that were due at this instant.
     fn begun(&self, _due_ns: i64) -> Result<()> {
         Ok(())
     }
 
-    /// Waits for an instant of CLOCK_MONOTONIC while a run lasts; false if the run is to end before it.
+    /// Waits for an instant of CLOCK_MONOTONIC while a run lasts; false if the run must end before it.
     fn wait_until(&self, at_ns: i64) -> Result<bool> {
         wait_until(at_ns);
         Ok(true)
     }
 
-    /// How the two ends of a link are joined.
+    /// How the two ends of a link are connected.
     fn wiring(&self) -> Wiring {
         Wiring::Bridge
     }
 
-    /// Whether a run may be disturbed by what else the machine does, and is to be watched for that.
+    /// Whether other activity on the machine may disturb a run, so that it must be watched.
     fn is_disturbed(&self) -> bool {
         true
     }
 
-    /// Whether the network stack of the nodes is there before and after a run, with the ports that the next one needs.
+    /// Whether the nodes' network stack exists before and after a run and holds ports that the next run needs.
     fn outlives_runs(&self) -> bool {
         false
     }
 
-    /// Lets the kernel do what it has put off, between steps of building a network.
+    /// Lets the kernel finish deferred work, between steps of building a network.
     fn rest(&self) {}
 
-    /// Gives what this thread starts next a stream of random numbers by this name, whatever else runs in the lab.
+    /// Gives the next program that this thread starts the stream of random numbers of this name, which does not depend
+    /// on the rest of the lab.
     fn name_randomness(&self, _name: &str) -> Result<()> {
         Ok(())
     }
 
-    /// What `start` starts, and all that this starts, takes time.
+    /// Calls `start`; the programs that it starts, and their children, take time.
     fn taking_time(
         &self,
         costs: &Costs,
@@ -154,7 +155,7 @@ pub trait Backend: Sync {
         start()
     }
 
-    /// CLOCK_REALTIME of each network namespace but the first is ahead, by a draw from these quantiles.
+    /// Moves CLOCK_REALTIME of each network namespace but the first ahead, by a draw from these quantiles.
     fn set_clocks_off(&self, off_ns: &[i64]) -> Result<()> {
         ensure!(
             off_ns.is_empty(),
@@ -164,23 +165,24 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// How often a program has limited the time that others get on the processor, where computing takes none.
+    /// Number of times that a program limited the processor time of others, in a machine where computing takes no time.
     fn quotas(&self) -> Result<u64> {
         Ok(0)
     }
 
-    /// Sockets that are made by what this thread starts next are this flow's, wherever it starts more; `None`: nobody's.
+    /// Assigns the sockets of the next program that this thread starts, and of its children, to this flow; `None`: to
+    /// no flow.
     fn own_sockets(&self, _flow: Option<u32>) -> Result<()> {
         Ok(())
     }
 
-    /// Opens a capture in the network namespace of this thread; `filter` is classic BPF in numbers, empty for none.
-    /// Packets come once recording is on.
+    /// Opens a capture in the network namespace of this thread; `filter` is classic BPF in numbers, or empty. Packets
+    /// are captured once recording is on.
     fn open_capture(&self, _id: usize, _capture: &Capture, _filter: &str) -> Result<()> {
         bail!("the engine {} takes no captures", self.name())
     }
 
-    /// Starts exact records, if the lab asks for them, and the captures that are open.
+    /// Starts exact records, if the lab asks for them, and the open captures.
     fn start_recording(&self, lab: &Lab) -> Result<()> {
         ensure!(
             !lab.record.exact,
@@ -190,22 +192,22 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// Sets this rate on links that have no other.
+    /// Sets this rate on all links that have no rate.
     fn limit_links(&self, _rate_bps: u64) -> Result<()> {
         bail!("the engine {} has no rate for all links", self.name())
     }
 
-    /// Packets that captures have missed so far.
+    /// Number of packets that captures have missed so far.
     fn missed_pkts(&self) -> u64 {
         0
     }
 
-    /// Ends what `start_recording` started, and hands over the last records.
+    /// Ends what `start_recording` started, and writes the last records.
     fn stop_recording(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Where a command of the user's own prints: its output, and its errors.
+    /// Opens the standard output and standard error of a user's command.
     fn open_output(&self) -> Result<(File, File)> {
         bail!(
             "the engine {} runs no commands of the user's own",
@@ -213,28 +215,26 @@ pub trait Backend: Sync {
         )
     }
 
-    /// What sends the datagrams of this UDP socket at the instants that are planned for them, in a run that starts at
-    /// `t0_ns`.
+    /// A sender of this UDP socket's datagrams at their planned instants, in a run that starts at `t0_ns`.
     fn timed_sender(&self, socket: OwnedFd, t0_ns: i64) -> Result<Box<dyn TimedSender>>;
 
-    /// What is taken from the instants that senders write into their datagrams, for times from t0.
+    /// The instant that is subtracted from the timestamps in datagrams, so that they count from t0.
     fn stamped_from_ns(&self, t0_ns: i64) -> i64 {
         t0_ns
     }
 
-    /// How much virtual time has passed because programs waited by asking, of each program.
+    /// Virtual time that has passed because programs waited by polling, by program.
     fn charged(&self) -> Vec<Charge> {
         Vec::new()
     }
 
-    /// Ends the machine, or just this program where the machine is others' as well.
+    /// Ends the machine, or this program only if other programs use the machine.
     fn end(&self, outcome: ExitCode) -> ExitCode {
         outcome
     }
 }
 
-/// What a program was charged of virtual time, for readings of the clock, for asking again, for other
-/// calls, and in loops of the kernel.
+/// Virtual time that a program was charged for: reading the clock, asking again, other calls, and loops in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Charge {
     pub program: String,
@@ -244,25 +244,25 @@ pub struct Charge {
     pub kernel_ns: u64,
 }
 
-/// How the namespace of the wires carries packets from one end of a link to the other.
+/// How packets get from one end of a link to the other in the namespace of the wires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wiring {
-    /// Redirected at once, and through a netem in any case.
+    /// Redirected at once, always through a netem.
     Redirect,
-    /// By a bridge of two ports, and through a netem where the wire does something to packets.
+    /// By a bridge of two ports, through a netem only if the wire affects packets.
     Bridge,
-    /// It is a cable between machines. What the scenario has it do to packets is done where they arrive.
+    /// Over a cable between machines. The receiving machine applies the wire's effects.
     Cable,
 }
 
 /// Sends datagrams at planned instants.
 pub trait TimedSender: Send {
-    /// Sends each datagram at its instant. Its payload begins with its sequence number, from `first_sequence` on, and
-    /// the instant of its sending. Returns how many were sent: fewer than given only where one could not be sent.
+    /// Sends each datagram at its instant. Its payload begins with its sequence number, counted from `first_sequence`,
+    /// and its departure time. Returns the number of datagrams sent: fewer than given only if one could not be sent.
     fn send(&mut self, first_sequence: u64, departures: &[Departure]) -> Result<usize>;
 }
 
-/// When a datagram leaves, on CLOCK_MONOTONIC, and its size.
+/// A datagram's departure on CLOCK_MONOTONIC, and its size.
 #[derive(Debug, Clone, Copy)]
 pub struct Departure {
     pub at_ns: i64,
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
     use crate::lab::Settings;
 
-    /// An engine with nothing of its own.
+    /// An engine that implements only the methods without a default.
     struct Plain;
 
     impl Backend for Plain {

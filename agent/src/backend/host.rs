@@ -1,5 +1,5 @@
-//! Namespaces of this machine in real time: a kernel that knows nothing of netwarp, a clock that does not wait, and
-//! processors that others use as well.
+//! Namespaces of this machine in real time: an unmodified kernel, a clock that does not wait, and processors that other
+//! programs use as well.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -18,25 +18,25 @@ use crate::time::{monotonic_ns, wait_until};
 
 pub const NAME: &str = "host";
 
-/// What the names of the machines of runs begin with; the run's follows.
+/// Prefix of the host names of runs; the run's name follows.
 pub const NAME_PREFIX: &str = "netwarp-";
 
-/// From the end of building to t0: servers get ready, and what the kernel itself sends of fresh interfaces is over.
+/// Time from the end of building to t0: servers get ready, and the kernel finishes sending packets of new interfaces.
 const LEAD_NS: i64 = 2_000_000_000;
 
-/// How large hash tables of network namespaces are that are made from here.
+/// Size of the hash tables of network namespaces that are made in this one.
 const HASH_TABLES: &str = "/proc/sys/net/ipv4/tcp_child_ehash_entries";
 const HASH_ENTRIES: &str = "4096";
 
 /// The agent is the first process of the run's own namespaces (`host/`).
 pub struct Host;
 
-/// Captures that are open, each with its file.
+/// Open captures, each with its file.
 static CAPTURES: Mutex<Vec<PacketSocket>> = Mutex::new(Vec::new());
 
 static PROGRAM_RULES: OnceLock<Rules> = OnceLock::new();
 
-/// What the programs of this process's run are confined by.
+/// Sets the rules that confine the programs of this process's run.
 pub fn confine_programs(rules: Rules) {
     let _ = PROGRAM_RULES.set(rules);
 }
@@ -65,8 +65,8 @@ impl Backend for Host {
         machine::limit_open_files(settings.open_files.min(most))
     }
 
-    /// Nodes get hash tables of their own for TCP, where the kernel can (tcp_set_hashinfo(), Linux 6.1): each sample looks
-    /// at every bucket, and the host's own table has one for each few kilobytes of memory.
+    /// Gives each node its own TCP hash tables, if the kernel can (tcp_set_hashinfo(), Linux 6.1): each sample looks at
+    /// every bucket, and the host's own table has one for every few kilobytes of memory.
     fn boot(&self) -> Result<()> {
         if let Err(e) = std::fs::write(HASH_TABLES, HASH_ENTRIES) {
             eprintln!("netwarp: {HASH_TABLES}: {e}");
@@ -126,7 +126,7 @@ impl Backend for Host {
 /// Sleeps until each departure.
 pub(super) struct SleepingSender {
     pub socket: OwnedFd,
-    /// What the instants in datagrams count from.
+    /// The instant from which timestamps in datagrams count.
     pub stamped_from_ns: i64,
 }
 

@@ -1,5 +1,5 @@
-//! What differs between engines while a lab runs. A backend is a type in a file of its own that implements `Backend`,
-//! and its line in `BACKENDS`; everything else in the agent is common to all engines.
+//! The differences between engines while a lab runs. A backend is a type in its own file that implements `Backend`, and
+//! a line in `BACKENDS`; everything else in the agent is common to all engines.
 
 mod base;
 mod host;
@@ -13,13 +13,13 @@ pub use base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
 pub use host::{NAME as HOST, NAME_PREFIX as HOST_NAME_PREFIX, confine_programs};
 pub use ssh::{NAME as SSH, STOP as STOP_RUN, Signal as StartSignal, connect as connect_ssh};
 
-/// Every backend there is.
+/// All backends.
 const BACKENDS: &[&dyn Backend] = &[&uml::Uml, &host::Host, &ssh::Ssh];
 
-/// The name of the backend whose machine has the agent as its first program.
+/// Name of the backend whose machine starts the agent as its first program.
 pub const DEFAULT: &str = uml::NAME;
 
-/// The backend of an engine.
+/// Finds the backend of an engine.
 pub fn find(name: &str) -> Result<&'static dyn Backend> {
     let known = || BACKENDS.iter().map(|b| b.name()).collect::<Vec<_>>();
     BACKENDS

@@ -1,4 +1,4 @@
-//! Captures by packet sockets (packet(7)): each has a thread that writes what it gets, with the kernel's own timestamps.
+//! Captures by packet sockets (packet(7)): each has a thread that writes its packets with the kernel's timestamps.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -17,26 +17,26 @@ use crate::lab::Capture;
 use crate::pcap_file::{MAX_SNAP, PcapFile};
 use crate::time::{Stamps, monotonic_ns};
 
-/// How long a thread waits for a packet before it looks whether it is to end.
+/// Longest wait for a packet before a thread checks whether it must end.
 const MOMENT_US: i64 = 10_000;
-/// As much as may be asked for; what the kernel grants is bounded by net.core.rmem_max.
+/// Requested buffer; net.core.rmem_max bounds what the kernel grants.
 const BUFFER_BYTES: usize = 64 << 20;
 const SOL_PACKET: libc::c_int = 263;
 const PACKET_STATISTICS: libc::c_int = 6;
 
-/// A thread that panics ends the program, so that no lock is poisoned.
+/// Locks a mutex. A thread that panics ends the program, so no lock is poisoned.
 pub fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One capture.
+/// A capture on one interface.
 pub struct PacketSocket {
     socket: Arc<OwnedFd>,
     index: u32,
     snap: usize,
     missed: u64,
     file: Option<PcapFile>,
-    /// Its end in the run's time.
+    /// The capture's end in the run's time.
     end_ns: Arc<AtomicI64>,
     t0_ns: i64,
     writer: Option<JoinHandle<Result<()>>>,
@@ -45,7 +45,8 @@ pub struct PacketSocket {
 impl PacketSocket {
     /// Opens a socket in the network namespace of this thread, and its file; `filter` as tcpdump prints it (-ddd).
     pub fn open(capture: &Capture, filter: &str, dir: &Path) -> Result<Self> {
-        // SAFETY: socket(2) takes no memory; a non-negative result is a descriptor that is ours alone.
+        // SAFETY: socket(2) accesses no memory of this process; a non-negative result is a new descriptor that nothing
+        // else owns.
         let socket = unsafe {
             let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
             ensure!(
@@ -83,9 +84,9 @@ impl PacketSocket {
         })
     }
 
-    /// Packets come from here on; their times count from `t0_ns`.
+    /// Starts capturing; times of packets count from `t0_ns`.
     pub fn start(&mut self, t0_ns: i64) -> Result<()> {
-        // SAFETY: an all-zero sockaddr_ll is valid, and outlives the call.
+        // SAFETY: an all-zero sockaddr_ll is valid, and `address` outlives the call.
         let bound = unsafe {
             let mut address: libc::sockaddr_ll = std::mem::zeroed();
             address.sll_family = libc::AF_PACKET as u16;
@@ -107,14 +108,14 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Packets that it has missed so far, since they came faster than they were written. The kernel begins to count
-    /// again whenever it is asked.
+    /// Number of packets missed so far, because they came faster than they were written. The kernel resets its count at
+    /// every query.
     pub fn missed_pkts(&mut self) -> u64 {
         self.missed += missed(&self.socket);
         self.missed
     }
 
-    /// Writes what is left.
+    /// Writes the remaining packets.
     pub fn stop(&mut self) -> Result<()> {
         let now_ns = monotonic_ns() - self.t0_ns;
         self.end_ns.store(now_ns, Ordering::Relaxed);
@@ -156,7 +157,7 @@ fn write(
     file.finish()
 }
 
-/// The kernel's time of a packet, in CLOCK_REALTIME.
+/// The kernel's timestamp of a packet, in CLOCK_REALTIME.
 fn stamp_of(mut messages: nix::sys::socket::CmsgIterator) -> Option<i64> {
     messages.find_map(|message| match message {
         ControlMessageOwned::ScmTimestampns(t) => Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec()),
@@ -164,11 +165,11 @@ fn stamp_of(mut messages: nix::sys::socket::CmsgIterator) -> Option<i64> {
     })
 }
 
-/// struct tpacket_stats: packets, drops.
+/// Drops counted in struct tpacket_stats (packets, drops) since the last query.
 fn missed(socket: &OwnedFd) -> u64 {
     let mut stats = [0_u32; 2];
     let mut len = std::mem::size_of_val(&stats) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes.
+    // SAFETY: the kernel writes at most `len` bytes to `statistics`, which outlives the call.
     let got = unsafe {
         let place = stats.as_mut_ptr().cast();
         libc::getsockopt(
@@ -182,7 +183,7 @@ fn missed(socket: &OwnedFd) -> u64 {
     if got == 0 { u64::from(stats[1]) } else { 0 }
 }
 
-/// Classic BPF: how many instructions, then four numbers of each.
+/// Attaches classic BPF: the number of instructions, then four numbers for each.
 fn attach(socket: &OwnedFd, filter: &str) -> Result<()> {
     let numbers = filter
         .split_whitespace()

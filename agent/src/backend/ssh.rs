@@ -1,5 +1,5 @@
-//! A machine of its own for each node, over SSH: this machine is one node, its interfaces are the ends of links, and all
-//! machines begin at an instant that netwarp has chosen by their clocks.
+//! A machine for each node, over SSH: this machine is one node, its interfaces are the ends of links, and all machines
+//! begin at an instant that netwarp has chosen by their clocks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,21 +29,21 @@ const POLL_MS: i64 = 60_000;
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 
-/// The session with netwarp (`node/`): the way to it, and which node this machine is, by which interfaces.
+/// The session with netwarp (`node/`): its channel, this machine's node, and its interfaces.
 struct Session {
     channel: File,
     node: String,
     own: BTreeMap<String, Own>,
 }
 
-/// What the session is told.
+/// A message of the run to its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// The node's part of the network is built.
     Built,
-    /// The run has begun, so late by this machine's clock.
+    /// The run has begun, this late by this machine's clock.
     Begun(i64),
-    /// The run is over and all is written, with this exit status.
+    /// The run is over and everything is written, with this exit status.
     Ended(u8),
 }
 
@@ -61,7 +61,7 @@ impl Signal {
         bytes
     }
 
-    /// The next signal from the other end of the session.
+    /// Reads the next signal from the other end of the session.
     pub fn read(from: &mut impl Read) -> std::io::Result<Self> {
         let mut bytes = [0; Self::LEN];
         from.read_exact(&mut bytes)?;
@@ -74,7 +74,7 @@ impl Signal {
     }
 }
 
-/// What the session tells the run: the instant at which it begins, or that it ends now.
+/// Sent by the session instead of the run's starting instant: the run ends now.
 pub const STOP: i64 = i64::MIN;
 
 fn read_order(mut channel: &File) -> Result<i64> {
@@ -85,7 +85,7 @@ fn read_order(mut channel: &File) -> Result<i64> {
     Ok(i64::from_ne_bytes(order))
 }
 
-/// Tells the run in this process of its session.
+/// Connects the run in this process to its session.
 pub fn connect(channel: OwnedFd, node: &str, own: &BTreeMap<String, Own>) {
     let _ = SESSION.set(Session {
         channel: channel.into(),
@@ -130,7 +130,8 @@ impl Backend for Ssh {
         Host.program_rules()
     }
 
-    /// Says that the network is built, and waits until netwarp, which has heard that of all nodes, names the instant.
+    /// Reports that the network is built, and waits until netwarp, which waits for all nodes, sends the starting
+    /// instant.
     fn origin_ns(&self, lab: &Lab) -> Result<i64> {
         let mut channel = &session()?.channel;
         channel.write_all(&Signal::Built.bytes())?;
@@ -144,10 +145,10 @@ impl Backend for Ssh {
         Ok((&session()?.channel).write_all(&signal.bytes())?)
     }
 
-    /// The session says so where another node has failed, so that the run has nothing more to measure.
+    /// The session sends a stop if another node has failed, since the run has nothing more to measure.
     fn wait_until(&self, at_ns: i64) -> Result<bool> {
         let channel = &session()?.channel;
-        // poll counts whole milliseconds; the rest is the timer's.
+        // poll() takes whole milliseconds; a timer waits for the rest.
         while at_ns - monotonic_ns() >= NS_PER_MS {
             let left_ms = ((at_ns - monotonic_ns()) / NS_PER_MS).clamp(0, POLL_MS) as u16;
             let mut fds = [PollFd::new(channel.as_fd(), PollFlags::POLLIN)];
@@ -190,7 +191,7 @@ impl Backend for Ssh {
         Host.stop_recording()
     }
 
-    /// Datagrams carry instants of the sender's clock, which the receiver does not have: they count from t0.
+    /// Timestamps in datagrams count from t0, since the receiver does not have the sender's clock.
     fn timed_sender(&self, socket: OwnedFd, t0_ns: i64) -> Result<Box<dyn TimedSender>> {
         Ok(Box::new(SleepingSender {
             socket,
@@ -202,7 +203,7 @@ impl Backend for Ssh {
         0
     }
 
-    /// Stays until the session closes: another node's flow may end a little later than here, and would be reset.
+    /// Stays until the session closes: another node's flow may end a little later than this node's, and would be reset.
     fn end(&self, outcome: ExitCode) -> ExitCode {
         if let Some(mut channel) = SESSION.get().map(|session| &session.channel) {
             let signal = Signal::Ended(u8::from(outcome != ExitCode::SUCCESS));

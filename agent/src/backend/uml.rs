@@ -1,6 +1,6 @@
-//! User Mode Linux in virtual time, with netwarp's own kernel: records, captures, timed sends and streams of random
-//! numbers are the kernel's work (`kernels/tree/files/arch/um/kernel/netwarp*.c`, `linux/netwarp.h`), because a system
-//! call of a program costs more than a packet does, and a program that wakes can move what is measured.
+//! User Mode Linux in virtual time, with netwarp's own kernel. The kernel does records, captures, timed sends and
+//! streams of random numbers (`kernels/tree/files/arch/um/kernel/netwarp*.c`, `linux/netwarp.h`), because a program's
+//! system call costs more than a packet does, and a program that wakes up can change what is measured.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -26,17 +26,17 @@ const SENDER: &str = "/proc/netwarp_send";
 const STDOUT: &str = "/proc/netwarp_stdout";
 const STDERR: &str = "/proc/netwarp_stderr";
 const CHARGED: &str = "/proc/netwarp_charged";
-/// Under the run directory: what the engine has compiled.
+/// Directory of the modules that the engine has compiled, in the run directory.
 const MODULES: &str = "modules";
 
-/// Far shorter than any timer of a lab's network.
+/// Much shorter than any timer of a lab's network.
 const REST_NS: i64 = 1_000;
 
-/// No program of the user's own starts before: computing takes no time, so a small lab is built within the first
-/// instant, and programs take a clock at 0 for one that does not work (Go's "nanotime returning zero").
+/// No program of the user starts earlier: computing takes no time, so a small lab is built within the first instant,
+/// and programs take a clock at 0 for a broken one (Go's "nanotime returning zero").
 const PROGRAMS_NS: i64 = 1_000_000_000;
 
-/// The agent is the first program of the guest, and the guest is this run's alone.
+/// The agent is the first program of the guest, which belongs to this run alone.
 pub struct Uml;
 
 impl Backend for Uml {
@@ -96,16 +96,15 @@ impl Backend for Uml {
         false
     }
 
-    /// The kernel has work put off until then, such as making room for what is counted on each CPU
-    /// (pcpu_balance_workfn()). And a program that never rests is charged for system calls (netwarp_time.c), of which
-    /// tc makes thousands.
+    /// Lets the kernel do deferred work, such as making room for per-CPU counters (pcpu_balance_workfn()). Without
+    /// pauses the program would also be charged for its system calls (netwarp_time.c), and tc makes thousands.
     fn rest(&self) {
         sleep_until(monotonic_ns() + REST_NS);
     }
 
     fn name_randomness(&self, name: &str) -> Result<()> {
         std::fs::write(RANDOMNESS, name)
-            .with_context(|| format!("this kernel has no streams of chance ({RANDOMNESS})"))
+            .with_context(|| format!("this kernel has no streams of random numbers ({RANDOMNESS})"))
     }
 
     fn taking_time(
@@ -118,7 +117,7 @@ impl Backend for Uml {
         }
         say_costs(costs)?;
         let started = start();
-        // They are this thread's, for all that it starts.
+        // The costs apply to this thread and all that it starts.
         say_costs(&Costs::default())?;
         started
     }
@@ -129,7 +128,7 @@ impl Backend for Uml {
         }
         let quantiles: Vec<String> = off_ns.iter().map(i64::to_string).collect();
         std::fs::write(COSTS, format!("clock {}", quantiles.join(" ")))
-            .with_context(|| format!("in this kernel no clock is off ({COSTS})"))
+            .with_context(|| format!("this kernel cannot set clocks off ({COSTS})"))
     }
 
     fn quotas(&self) -> Result<u64> {
@@ -150,8 +149,8 @@ impl Backend for Uml {
         Ok(std::fs::write(CAPTURES, line)?)
     }
 
-    /// Every root queue of every node's interface, every ACK and every arrival; of a command's network, which nobody
-    /// knows yet, whatever appears.
+    /// Records every root queue of every node's interface, every ACK and every arrival; in a command's network, whose
+    /// interfaces are not known yet, every interface that appears.
     fn start_recording(&self, lab: &Lab) -> Result<()> {
         let mut text = String::new();
         if lab.record.exact {
@@ -176,13 +175,13 @@ impl Backend for Uml {
         control_recorder("stop\n")
     }
 
-    /// In the order in which both are written, whatever the host does meanwhile.
+    /// Both streams are written in their order, regardless of what the host does.
     fn open_output(&self) -> Result<(File, File)> {
         let open = |path| {
             OpenOptions::new()
                 .write(true)
                 .open(path)
-                .with_context(|| format!("this kernel prints nothing for commands ({path})"))
+                .with_context(|| format!("this kernel has no output for commands ({path})"))
         };
         Ok((open(STDOUT)?, open(STDERR)?))
     }
@@ -196,12 +195,12 @@ impl Backend for Uml {
     }
 
     fn charged(&self) -> Vec<Charge> {
-        // A kernel of an older netwarp does not say.
+        // The kernel of an older netwarp does not report it.
         let text = std::fs::read_to_string(CHARGED).unwrap_or_default();
         text.lines().filter_map(charge).collect()
     }
 
-    /// The end of pid 1 is the end of the machine.
+    /// The machine ends with pid 1.
     fn end(&self, _outcome: ExitCode) -> ExitCode {
         machine::power_off()
     }
@@ -216,11 +215,11 @@ fn say_costs(costs: &Costs) -> Result<()> {
     ];
     lines.iter().try_for_each(|line| {
         std::fs::write(COSTS, line)
-            .with_context(|| format!("in this kernel nothing takes time ({COSTS})"))
+            .with_context(|| format!("this kernel cannot make programs take time ({COSTS})"))
     })
 }
 
-/// A line of the kernel's (netwarp_charge.c): four numbers and a name, which may have spaces, or be empty.
+/// Parses a line of the kernel (netwarp_charge.c): four numbers and a name, which may have spaces or be empty.
 fn charge(line: &str) -> Option<Charge> {
     let mut words = line.splitn(5, ' ');
     let mut number = || words.next()?.parse().ok();
@@ -245,7 +244,7 @@ struct KernelSender {
     socket: OwnedFd,
 }
 
-/// Of struct netwarp_batch, and of each struct netwarp_departure in it.
+/// Sizes of struct netwarp_batch, and of each struct netwarp_departure in it.
 const HEADER_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 16;
 

@@ -1,4 +1,5 @@
-//! What a session in a lab finds inside: the names of its nodes, a command to reach them, and its shell's beginning.
+//! The files that a session finds in a lab: the names of its nodes, a command to reach them, and its shell's startup
+//! file.
 
 use std::path::PathBuf;
 
@@ -8,18 +9,18 @@ use crate::lab::{Exec, Lab};
 use crate::machine::root::{self, Inside};
 use crate::time::realtime_offset_ns;
 
-/// Runs a command in another node.
+/// A command that runs another command in a node.
 const ON: &str = include_str!("on.sh");
 const ON_PLACE: &str = "/usr/local/bin/on";
-/// What an interactive shell begins with.
+/// Startup file of an interactive shell.
 const BEGINNING: &str = include_str!("shell.bash");
 const BEGINNING_PLACE: &str = "/run/netwarp-shell.bash";
-/// Names stand for addresses of both versions: IPv4 first, as in flows (gai.conf(5)).
+/// Names resolve to addresses of both versions: IPv4 first, as in flows (gai.conf(5)).
 const CHOICE: &str = "precedence ::ffff:0:0/96 100\n";
 const CHOICE_PLACE: &str = "/etc/gai.conf";
 
 impl Inside {
-    /// Of a session, or of a command without a network.
+    /// The files of a session, or of a command without a network.
     pub fn of(lab: &Lab, exec: &Exec) -> Result<Self> {
         let mut inside = Self {
             directories: vec![exec.directory.clone().into()],

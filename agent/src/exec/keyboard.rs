@@ -1,4 +1,4 @@
-//! The keyboard of whoever sits at a session, as the machine sees it.
+//! The keyboard of a session's user, as the machine sees it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -13,12 +13,12 @@ pub struct Keyboard {
     questions: File,
     dir: PathBuf,
     asked: u32,
-    /// Whether the guard decides how fast time passes, so that it has to be asked.
+    /// Whether the guard sets the speed of time, so that it has to be asked.
     is_paced: bool,
 }
 
 impl Keyboard {
-    /// `questions` is where the guard reads them, `dir` the run directory.
+    /// Creates a keyboard; the guard reads `questions`, and `dir` is the run directory.
     pub fn new(questions: File, dir: PathBuf, is_paced: bool) -> Self {
         Self {
             questions,
@@ -28,12 +28,12 @@ impl Keyboard {
         }
     }
 
-    /// Waits for a key. No time passes.
+    /// Waits for a key. No time passes meanwhile.
     pub fn wait(&mut self) -> Result<Answer> {
         self.ask(true)?.context("the keyboard was not read")
     }
 
-    /// What has been typed while time passed, if anything.
+    /// Returns the keys typed while time passed, if any.
     pub fn look(&mut self) -> Result<Option<Answer>> {
         if !self.is_paced && self.asked > 0 && !self.dir.join(PRESSED).exists() {
             return Ok(None);

@@ -37,19 +37,19 @@ use crate::time::{exact_timers, monotonic_ns, sleep_until};
 use keyboard::Keyboard;
 use terminal::Terminal;
 
-/// What shells say of a command that is not there, one that cannot be started, and a signal.
+/// Exit codes of shells for a command that is missing, one that cannot be started, and a signal.
 const NOT_FOUND: i32 = 127;
 const NOT_STARTED: i32 = 126;
 const SIGNAL: i32 = 128;
-/// Usual, where a process may raise it: some programs close every descriptor that they might have.
+/// The usual limit, which a process may raise: some programs close every descriptor that they might have.
 const OPEN_FILES: u64 = 1024;
-/// Under the run directory.
+/// Directory of the command's files, in the run directory.
 const FILES: &str = "files";
 
 /// How the command ended, for outcome.json.
 pub type Facts = Map<String, Value>;
 
-/// Runs the command to its end, and keeps in `dir` what it changed under its directory.
+/// Runs the command to its end, and keeps the files that it changed under its directory in `dir`.
 pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) -> Result<Facts> {
     let (stdout, stderr) = backend.open_output()?;
     backend.configure(&lab.machine)?;
@@ -94,7 +94,7 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     let (send, receive) = channel();
     std::thread::spawn(move || {
         let ended = session.live();
-        // Whoever hears of it may be gone, if it took too long.
+        // The receiver may be gone, if the command took too long.
         let _ = send.send((ended, monotonic_ns()));
     });
     let (code, end_ns) = wait_for_end(lab, &receive, execution.as_mut())?;
@@ -111,7 +111,7 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         None if lab.record.needs_recorder() => backend.stop_recording()?,
         None => {}
     }
-    // Everything that it has left running, so that no file changes any more.
+    // Ends all programs that are still running, so that no file changes any more.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     let directory = Path::new(&exec.directory);
     let own = directory.strip_prefix("/").unwrap_or(directory);
@@ -127,7 +127,7 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     Ok(facts)
 }
 
-/// The namespace of the node in which it starts.
+/// The namespace of the node in which the command starts.
 fn node_of(network: Option<&Network>, exec: &Exec) -> Result<Option<File>> {
     let (Some(network), Some(node)) = (network, &exec.node) else {
         return Ok(None);
@@ -135,7 +135,7 @@ fn node_of(network: Option<&Network>, exec: &Exec) -> Result<Option<File>> {
     Ok(Some(network.node(node)?.file().try_clone()?))
 }
 
-/// That the command's time is over, with the programs that still run. Asked for before these are ended.
+/// Error for a command whose time is over, with the programs that still run. Called before these are ended.
 fn overdue(limit_ns: i64) -> String {
     let running = programs::running().unwrap_or_default();
     let running = match running.is_empty() {
@@ -149,8 +149,8 @@ fn overdue(limit_ns: i64) -> String {
     )
 }
 
-/// Until the command has ended, or its time is over, what is due in the network is done. Its exit code, if it has
-/// ended, and when that was.
+/// Handles due events of the network until the command has ended or its time is over. Returns its exit code and when it
+/// ended, if it has.
 fn wait_for_end(
     lab: &Lab,
     end: &Receiver<(Result<i32>, i64)>,
@@ -177,14 +177,15 @@ fn wait_for_end(
     }
 }
 
-/// A thread, and where it gets a terminal and what can be read once the command has ended.
+/// A thread, and the channel through which it gets a terminal and a descriptor that is readable once the command has
+/// ended.
 type Relay = (JoinHandle<Result<()>>, Sender<(Terminal, OwnedFd)>);
 
-/// A command, and what it is started with, in a thread of its own.
+/// A command that runs in its own thread, and its environment.
 struct Session {
     backend: &'static dyn Backend,
     command: Exec,
-    /// Of its node, if there is a network.
+    /// Namespace of its node, if there is a network.
     namespace: Option<File>,
     inside: Inside,
     layers: Layers,
@@ -196,10 +197,10 @@ struct Session {
 }
 
 impl Session {
-    /// Starts it and waits for its end; its exit code.
+    /// Starts the command and waits for its end; returns its exit code.
     fn live(self) -> Result<i32> {
         if let Some(namespace) = &self.namespace {
-            // Before the root is made, since /sys shows the interfaces of whoever mounts it.
+            // This precedes making the root, since /sys shows the interfaces of the namespace in which it is mounted.
             setns(namespace, CloneFlags::CLONE_NEWNET)?;
         }
         let relay = self.command.terminal.then(|| self.relay()).transpose()?;
@@ -226,7 +227,7 @@ impl Session {
         Ok(code)
     }
 
-    /// Starts it and waits for its end; its exit code, or what a shell would say of one that cannot be started.
+    /// Starts the command and waits for its end; returns its exit code, or a shell's code if it cannot be started.
     fn live_as(&self, program: &mut Command, name: &str, mut complaints: File) -> Result<i32> {
         let costs = Costs {
             start_ns: &self.command.start_ns,
@@ -253,8 +254,8 @@ impl Session {
         }
     }
 
-    /// What carries keys and output once it gets a terminal, and that after which it ends. It stays in the root where the
-    /// run directory is.
+    /// Starts the thread that carries keys and output between terminal and guard. It stays in the root that contains
+    /// the run directory.
     fn relay(&self) -> Result<Relay> {
         let (begin, terminals) = channel::<(Terminal, OwnedFd)>();
         let (backend, screen) = (self.backend, self.stdout.try_clone()?);
@@ -294,7 +295,7 @@ fn prepare(exec: &Exec, open_files: u64) -> Result<Command> {
     Ok(command)
 }
 
-/// What it reads: a file without a name, so that it can be read again from anywhere, as a script's is.
+/// The command's input: a file without a name, so that it can be read again from any position, as a script can.
 fn input(exec: &Exec) -> Result<Stdio> {
     let Some(text) = &exec.input else {
         return Ok(Stdio::null());
@@ -305,7 +306,7 @@ fn input(exec: &Exec) -> Result<Stdio> {
     Ok(Stdio::from(file))
 }
 
-/// Waits for it, and meanwhile for all that have lost their parents, as pid 1 must. Its exit code.
+/// Waits for the command, and meanwhile reaps orphans, as pid 1 must. Returns its exit code.
 fn wait_for(child: Pid) -> i32 {
     loop {
         match wait() {

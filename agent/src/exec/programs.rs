@@ -1,15 +1,15 @@
-//! The programs that a command has left running, for people.
+//! Descriptions of the programs that a command has left running.
 
 use std::fs;
 
 use anyhow::Result;
 
-/// So many are named at most; of a longer command line the beginning.
+/// Maximum number of programs that are named; a longer command line is cut at its end.
 const NAMED: usize = 5;
 const LONGEST: usize = 60;
 
-/// The command lines of programs that run, with their process ids, in the order of these; the number of those beyond.
-/// Threads of the kernel have no command line, and pid 1 is not counted.
+/// The command lines of running programs with their process ids, sorted by these, then the number of further ones. Pid
+/// 1 and kernel threads, which have no command line, are left out.
 pub fn running() -> Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -20,7 +20,7 @@ pub fn running() -> Result<Vec<String>> {
         else {
             continue;
         };
-        // One that ends meanwhile is none.
+        // A program that ends meanwhile is skipped.
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         if pid != 1 && !line.is_empty() {
             found.push((pid, words(&line)));
@@ -38,7 +38,7 @@ pub fn running() -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// Arguments, each ended by a NUL, as one line.
+/// Converts arguments, each ended by a NUL, to one line.
 fn words(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let words: String = text.trim_end_matches('\0').replace(['\0', '\n'], " ");

@@ -1,5 +1,5 @@
-//! A terminal of the machine at which somebody sits: a pseudo-terminal whose other end is the keyboard and the screen of
-//! whoever started netwarp.
+//! An interactive terminal of the machine: a pseudo-terminal whose other end is the keyboard and the screen of
+//! netwarp's user.
 //!
 //! The machine's time stands still while the program in the foreground waits for keys, and passes while it does anything else.
 
@@ -19,24 +19,24 @@ use crate::backend::Backend;
 use crate::keyboard::Answer;
 
 const MULTIPLEXER: &str = "/dev/ptmx";
-/// How often the keyboard is looked at while a command runs, in milliseconds: less often the longer it prints nothing,
-/// since each look takes time of whoever sits there.
+/// Interval of looking at the keyboard while a command runs, in milliseconds. It grows while the command prints
+/// nothing, since each look takes time that the user notices.
 const LOOK_MS: u16 = 50;
 const LOOKS: u32 = 8;
 const MAX_DOUBLED: u32 = 4;
-/// For how long a program in the foreground that reads keys and has a socket is left alone, to hear what answers over
-/// the network (ssh), in milliseconds.
+/// Time that a program in the foreground that reads keys and has a socket gets to receive an answer over the network
+/// (ssh), in milliseconds.
 const REPLY_MS: u16 = 1000;
 const CHUNK: usize = 1 << 14;
 
-/// The near end of a pseudo-terminal.
+/// A pseudo-terminal, held at its near end.
 pub struct Terminal {
     near: File,
     far: OwnedFd,
 }
 
 impl Terminal {
-    /// A new one of the calling thread's /dev/pts.
+    /// Opens a new pseudo-terminal of the calling thread's /dev/pts.
     pub fn open() -> Result<Self> {
         let near = OpenOptions::new()
             .read(true)
@@ -56,12 +56,12 @@ impl Terminal {
             .context("a terminal")?;
         Ok(Self {
             near,
-            // SAFETY: the descriptor is new and nobody else's.
+            // SAFETY: the descriptor is new, and nothing else owns it.
             far: unsafe { OwnedFd::from_raw_fd(far) },
         })
     }
 
-    /// The command gets it as its controlling terminal, in a session of its own.
+    /// Makes it the command's controlling terminal, in a new session.
     pub fn give_to(&self, command: &mut Command) -> Result<()> {
         command
             .stdin(self.far.try_clone()?)
@@ -78,7 +78,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Carries keys in and output out until `ended` can be read, which is when the command has ended.
+    /// Carries keys in and output out until `ended` is readable, which is when the command has ended.
     pub fn relay(
         self,
         backend: &dyn Backend,
@@ -86,7 +86,7 @@ impl Terminal {
         mut screen: File,
         ended: impl AsFd,
     ) -> Result<()> {
-        // The far end stays open here as well: without one the near end never comes to rest.
+        // The far end stays open here as well: otherwise the near end is always readable.
         let Self { mut near, far } = self;
         let mut typed: Vec<u8> = Vec::new();
         let mut looks = 0;
@@ -106,7 +106,8 @@ impl Terminal {
             if !typed.is_empty() {
                 write_some(&mut near, &mut typed)?;
             }
-            // Whatever can be done at this instant is done after this: who waits then, waits for something.
+            // All programs that can act at this instant do so first: a program that still waits afterwards waits for
+            // input.
             backend.rest();
             if happens(&near, &ended, 0)? != (false, false) {
                 continue;
@@ -131,7 +132,7 @@ impl Terminal {
             };
             let Some(answer) = answer else { continue };
             if answer.is_closed {
-                // Who reads from it is sent SIGHUP by its end.
+                // Closing the terminal sends SIGHUP to the programs that read from it.
                 drop((near, far));
                 return Ok(());
             }
@@ -140,7 +141,7 @@ impl Terminal {
     }
 }
 
-/// Whether there is output, and whether the command has ended, after so many milliseconds at the latest.
+/// Waits up to this many milliseconds; returns whether there is output, and whether the command has ended.
 fn happens(near: &File, ended: &impl AsFd, patience_ms: u16) -> Result<(bool, bool)> {
     let mut fds = [
         PollFd::new(near.as_fd(), PollFlags::POLLIN),
@@ -163,7 +164,7 @@ fn copy(near: &mut File, screen: &mut File) -> Result<()> {
     }
 }
 
-/// As much as a program that does not read leaves room for.
+/// Writes as many keys as there is room for, which a program that does not read leaves full.
 fn write_some(near: &mut File, typed: &mut Vec<u8>) -> Result<()> {
     match near.write(typed) {
         Ok(written) => drop(typed.drain(..written)),
@@ -184,24 +185,25 @@ fn take(near: &File, answer: &Answer, typed: &mut Vec<u8>) {
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    // SAFETY: the ioctl reads a structure that outlives the call. A terminal that is gone needs no size.
+    // SAFETY: the ioctl reads a structure that outlives the call. Its failure is harmless: a terminal that is gone
+    // needs no size.
     unsafe { libc::ioctl(near.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
 }
 
 /// The process group in the foreground.
 fn foreground(near: &File) -> libc::pid_t {
     let mut group: libc::pid_t = 0;
-    // SAFETY: the ioctl writes an integer. Of the near end it is the other's.
+    // SAFETY: the ioctl writes an integer. At the near end it returns the far end's group.
     unsafe { libc::ioctl(near.as_raw_fd(), libc::TIOCGPGRP, &raw mut group) };
     group
 }
 
-/// Whether who is in the foreground takes single keys, as a shell at its prompt does and a command does not.
+/// Whether the program in the foreground reads single keys, as a shell at its prompt does and a command does not.
 ///
-/// Whether a program waits in a read of a whole line cannot be seen from outside.
+/// Whether a program is waiting in a read of a whole line cannot be seen from outside.
 fn reads_keys(near: &File) -> bool {
     let mut settings = std::mem::MaybeUninit::<libc::termios>::uninit();
-    // SAFETY: tcgetattr fills the structure if it succeeds. Of the near end they are the other's.
+    // SAFETY: tcgetattr fills the structure if it succeeds. At the near end it returns the far end's settings.
     let settings = unsafe {
         if libc::tcgetattr(near.as_raw_fd(), settings.as_mut_ptr()) != 0 {
             return false;
@@ -225,7 +227,7 @@ fn has_socket(group: libc::pid_t) -> bool {
         .any(|target| target.to_string_lossy().starts_with("socket:"))
 }
 
-/// From /proc/PID/stat: the third field behind the name, which may have anything in it.
+/// Parses /proc/PID/stat: the third field after the name, which may contain any character.
 fn group_of(stat: &std::path::Path) -> Option<libc::pid_t> {
     let text = std::fs::read_to_string(stat).ok()?;
     let (_, fields) = text.rsplit_once(')')?;

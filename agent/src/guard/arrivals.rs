@@ -1,5 +1,5 @@
-//! `arrivals.arrows`: payload that reached the socket it was sent to, how much of it came for the first time, and how much
-//! a reader can take since.
+//! `arrivals.arrows`: payload that reached the socket it was sent to, how many bytes came for the first time, and how
+//! many a reader can take as a result.
 
 use std::path::Path;
 
@@ -49,11 +49,12 @@ impl Arrivals {
     }
 }
 
-/// What a TCP receiver has of the stream beyond the number that it waits for: ranges without gaps, in order, as
-/// distances from that number.
+/// The part of the stream that a TCP receiver holds beyond the number that it waits for: ranges without gaps, in order,
+/// as distances from that number.
 ///
-/// A receiver without room may throw away what it holds beyond a gap. `readable` is the number up to which bytes have been
-/// counted for its reader, so that none counts twice; those come too early by the time that they take to come again.
+/// A receiver without room may discard what it holds beyond a gap. `readable` is the number up to which bytes have been
+/// counted for its reader, so that no byte counts twice; discarded bytes are counted too early, by the time of their
+/// retransmission.
 #[derive(Default)]
 struct Beyond {
     awaited: u32,
@@ -62,8 +63,8 @@ struct Beyond {
 }
 
 impl Beyond {
-    /// Takes `bytes` from `seq` on, while the receiver waits for `awaited`; how many of these it did not have yet, and how
-    /// many a reader can take since.
+    /// Takes `bytes` from `seq` on, while the receiver waits for `awaited`. Returns how many of these are new, and how
+    /// many a reader can take as a result.
     fn take(&mut self, seq: u32, bytes: u32, awaited: u32) -> (u32, u32) {
         let new = self.put(seq, bytes, awaited);
         let closed = match self.ranges.first() {
@@ -92,14 +93,14 @@ impl Beyond {
         if to <= from {
             return 0;
         }
-        // Nearly always nothing is held beyond a gap, and the next byte is the one that is waited for.
+        // Usually the receiver holds nothing beyond a gap, and gets the byte that it waits for.
         if from == 0 && self.ranges.is_empty() {
             return to;
         }
         self.add(from, to)
     }
 
-    /// Distances are from the next expected number: what comes before it is no longer beyond a gap.
+    /// Makes distances count from `awaited`: what comes before it is no longer beyond a gap.
     fn wait_for(&mut self, awaited: u32) {
         let moved = awaited.wrapping_sub(self.awaited);
         self.awaited = awaited;
@@ -113,7 +114,7 @@ impl Beyond {
         });
     }
 
-    /// Joins a range with those that it meets; how much of it is new.
+    /// Merges a range with those that it meets; returns how much of it is new.
     fn add(&mut self, from: u32, to: u32) -> u32 {
         let begin = self.ranges.partition_point(|&(_, last)| last < from);
         let end = self.ranges.partition_point(|&(first, _)| first <= to);
@@ -177,7 +178,7 @@ mod tests {
         let mut receiver = Beyond::default();
         assert_eq!(receiver.take(1100, 100, 1000), (100, 0));
         assert_eq!(receiver.take(1000, 100, 1000), (100, 200));
-        // It has thrown away what was beyond the gap.
+        // The receiver has discarded what was beyond the gap.
         assert_eq!(receiver.take(1100, 150, 1100), (150 - 100, 50));
     }
 }

@@ -1,4 +1,4 @@
-//! Captures of the machine's kernel, each into a file.
+//! Captures of the machine's kernel, one file each.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Creates a file for every name.
+    /// Creates a file for each name.
     pub fn create(dir: &Path, names: &[String]) -> Result<Self> {
         let files = names.iter().map(|name| PcapFile::create(dir, name));
         Ok(Self {

@@ -1,5 +1,4 @@
-//! `interfaces.arrows`: what passed each recorded interface, as the kernel counted it from the start of recording to its
-//! end.
+//! `interfaces.arrows`: the kernel's counts for each recorded interface, from the start to the end of recording.
 
 use super::layout::Counts;
 use netwarp_records::tables::interfaces::Row;

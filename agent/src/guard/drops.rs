@@ -1,4 +1,4 @@
-//! `drops.arrows`: one row for each packet that was dropped outside of every recorded queue.
+//! `drops.arrows`: one row for each packet that was dropped outside all recorded queues.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl Drops {
         })
     }
 
-    /// What the compiler made of a function (`.isra.0`) is the function all the same.
+    /// Names a function. The compiler's variants of a function (`.isra.0`) have its name.
     pub fn name(&mut self, symbol: &Symbol) {
         let bytes = symbol.name();
         let end = bytes.iter().position(|&b| b == 0 || b == b'.');

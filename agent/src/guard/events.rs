@@ -1,4 +1,4 @@
-//! The kernel's stream of records (linux/netwarp.h) → Arrow tables, as it comes.
+//! Converts the kernel's stream of records (linux/netwarp.h) to Arrow tables while it arrives.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,7 +24,7 @@ use netwarp_records::tables::{acks as ack_table, interfaces};
 
 const CHUNK: usize = 1 << 20;
 
-/// Reads records and writes the tables that are made of them.
+/// Reads records and writes their tables.
 pub struct Recorder {
     packets: Packets,
     drops: Drops,
@@ -60,12 +60,12 @@ impl Recorder {
         })
     }
 
-    /// How many records have come.
+    /// Number of records so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Reads what there is; `false` at the end of the stream.
+    /// Reads what is available; `false` at the end of the stream.
     pub fn read_from(&mut self, stream: &mut File) -> Result<bool> {
         let got = stream
             .read(&mut self.buffer[self.filled..])
@@ -86,7 +86,7 @@ impl Recorder {
         Ok(true)
     }
 
-    /// Takes the whole records in `bytes`; returns how many bytes these were.
+    /// Processes the whole records in `bytes`; returns their total length.
     fn take(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while let Some((kind, size)) = head(&bytes[at..]) {
@@ -200,7 +200,7 @@ impl Recorder {
         }
     }
 
-    /// Writes what is left: packets that are still queued have their row as well.
+    /// Writes the remaining rows, those of packets that are still queued included.
     pub fn finish(mut self) -> Result<()> {
         self.packets.finish()?;
         self.drops.finish()?;

@@ -1,4 +1,4 @@
-//! The keyboard of whoever sits at a session (`netwarp shell`): what is typed goes to the machine when that asks for it.
+//! The keyboard of a session's user (`netwarp shell`): its keys go to the machine when that asks for them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -10,14 +10,14 @@ use anyhow::{Context, Result};
 
 use crate::keyboard::{Answer, PRESSED, Question};
 
-/// What was typed, one key after the other.
+/// File with all typed keys, in order.
 const NAME: &str = "command.in";
-/// More than this is not read before the machine has taken it: the terminal holds the rest.
+/// Number of bytes that are read before the machine takes them; the terminal holds the rest.
 const MAX_TYPED: usize = 64 << 10;
-/// Of the file: who pastes without end must not fill the disk.
+/// Limit of the file: endless pasting must not fill the disk.
 const MAX_WRITTEN: u64 = 16 << 20;
 const INTERRUPT: u8 = 3;
-/// So many of it that the machine does not take end it: no program in it would get them.
+/// Number of interrupts after which the machine is ended if it takes none: no program in it would get them.
 const INTERRUPTS: usize = 3;
 
 pub struct Keyboard {
@@ -28,10 +28,10 @@ pub struct Keyboard {
     typed: Vec<u8>,
     is_closed: bool,
     question: Option<Question>,
-    /// As the machine knows it: rows and columns.
+    /// The terminal's size that the machine knows: rows and columns.
     size: (u16, u16),
     pace: Option<Pace>,
-    /// The file of the answer before, which a machine that has ended has not removed.
+    /// The file of the previous answer, which a machine that has ended has not removed.
     last: Option<PathBuf>,
 }
 
@@ -42,14 +42,15 @@ impl Drop for Keyboard {
     }
 }
 
-/// No more than so many seconds of the machine's time in one of real time, counted from an instant of both.
+/// A limit on the machine's seconds in one second of real time, counted from an instant of both clocks.
 struct Pace {
     rate: f64,
     since: Option<(i64, Instant)>,
 }
 
 impl Keyboard {
-    /// `terminal` is in raw mode; `pace` is the most seconds of the machine's time in one of real time.
+    /// Creates the keyboard of `terminal`, which is in raw mode; `pace` limits the machine's seconds in one of real
+    /// time.
     pub fn create(dir: &Path, terminal: File, pace: Option<f64>) -> Result<Self> {
         let path = dir.join(NAME);
         Ok(Self {
@@ -67,12 +68,12 @@ impl Keyboard {
         })
     }
 
-    /// What to wait for, as long as there is something to come and room for it.
+    /// The descriptor to wait for, as long as keys can come and there is room for them.
     pub fn terminal(&self) -> Option<BorrowedFd<'_>> {
         (!self.is_closed && self.typed.len() < MAX_TYPED).then(|| self.terminal.as_fd())
     }
 
-    /// Whether the machine waits for an answer: until then no more of its output is read.
+    /// Whether the machine waits for an answer: no more of its output is read before that.
     pub fn is_asked(&self) -> bool {
         self.question.is_some()
     }
@@ -81,12 +82,12 @@ impl Keyboard {
         self.question = Some(question);
     }
 
-    /// Reads what has been typed, and has the machine know that there is something.
+    /// Reads typed keys, and tells the machine that there are some.
     pub fn read(&mut self) {
         let had = self.typed.len();
         self.read_some();
         if self.typed.len() > had || self.is_closed {
-            // A machine that fills its directory hears of it later.
+            // A machine that has filled its directory hears of it later.
             let _ = File::create(self.dir.join(PRESSED));
         }
     }
@@ -97,18 +98,18 @@ impl Keyboard {
             Ok(0) => self.is_closed = true,
             Ok(got) => self.typed.extend_from_slice(&buffer[..got]),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            // A terminal that has hung up.
+            // The terminal has hung up.
             Err(_) => self.is_closed = true,
         }
     }
 
-    /// Whether somebody wants it to end and the machine does not listen.
+    /// Whether the user has asked for the end and the machine does not listen.
     pub fn is_interrupted(&self) -> bool {
         let keys = self.typed.iter().filter(|&&key| key == INTERRUPT).count();
         self.question.is_none() && keys >= INTERRUPTS
     }
 
-    /// Answers the question that there is, if there is something to say. The machine goes on after that.
+    /// Answers the pending question, if there is anything to say. The machine continues after that.
     pub fn answer(&mut self) -> Result<()> {
         let Some(question) = self.question else {
             return Ok(());
@@ -139,7 +140,7 @@ impl Keyboard {
             self.size = size;
         }
         if let Some(pace) = &mut self.pace {
-            // Time at the prompt, which is none of the machine's, is not made up for.
+            // Time at the prompt, which is not the machine's, is not caught up on.
             if question.waits || pace.since.is_none() {
                 pace.since = Some((question.time_ns, Instant::now()));
             }
@@ -148,7 +149,7 @@ impl Keyboard {
         Ok(())
     }
 
-    /// For how long the answer is put off, so that the machine is not faster than it should be.
+    /// Time by which the answer is delayed, so that the machine is not faster than allowed.
     pub fn delay(&self) -> Duration {
         let since = self.pace.as_ref().and_then(|p| Some((p.rate, p.since?)));
         let (Some((rate, (from_ns, from))), Some(question)) = (since, self.question) else {
@@ -183,7 +184,7 @@ impl Keyboard {
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        // SAFETY: the ioctl fills a structure that outlives the call; if it fails the structure stays as it is.
+        // SAFETY: the ioctl fills a structure that outlives the call; if it fails, the structure is unchanged.
         unsafe { libc::ioctl(self.terminal.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
         (size.ws_row, size.ws_col)
     }

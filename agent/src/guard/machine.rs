@@ -30,32 +30,33 @@ const PTRACE: &str = "NETWARP_PTRACE";
 const PIPE_BYTES: i32 = 1 << 20;
 /// Where the machine's kernel mounts the directory of this program.
 const AGENT_PLACE: &str = "/run";
-/// Above whatever the caller may have left open.
+/// Higher than the descriptors that the caller may have left open.
 const AGENT_FD: i32 = 100;
-/// What a program's first write to a page brings along, as Linux does for reads of files (fault_around_bytes).
+/// Memory that a program's first write to a page maps in addition, as Linux does for reads of files
+/// (fault_around_bytes).
 const FAULT_AROUND_BYTES: u64 = 64 << 10;
-/// How often a program reads the clock by itself before it has to ask (arch/um/kernel/netwarp_time.c).
+/// Number of clock readings of a program before it has to ask the kernel (arch/um/kernel/netwarp_time.c).
 const CLOCK_READS: u32 = 16;
-/// Any fixed moment: the guest's wall clock at boot. 2026-01-01T00:00:00Z, in seconds.
+/// The guest's wall clock at boot, an arbitrary fixed moment: 2026-01-01T00:00:00Z, in seconds.
 const EPOCH_S: u64 = 1_767_225_600;
 
 /// A running User Mode Linux.
 pub struct Machine {
     child: Child,
     has_ended: bool,
-    /// Of its process group
+    /// The leader of its process group
     pub keeper: Keeper,
-    /// What it prints; `None` once that has ended.
+    /// The machine's console; `None` once that has ended.
     pub console: Option<File>,
-    /// What its kernel records; `None` once that has ended, or when nothing is recorded.
+    /// The kernel's records; `None` once they have ended, or when nothing is recorded.
     pub records: Option<File>,
-    /// What its command prints; `None` once that has ended, or without a command.
+    /// The command's output; `None` once it has ended, or without a command.
     pub output: Option<File>,
     uml_dir: PathBuf,
     memory_dir: PathBuf,
 }
 
-/// What it took.
+/// Resources that a machine used.
 pub struct Usage {
     pub exit_status: Option<i32>,
     pub cpu_s: f64,
@@ -78,7 +79,7 @@ impl Machine {
         let (console, console_end) = pipe2(OFlag::O_CLOEXEC)?;
         let (records, records_end) = pipe2(OFlag::O_CLOEXEC)?;
         let (output, output_end) = pipe2(OFlag::O_CLOEXEC)?;
-        // Larger pipes mean fewer turns; a refusal (pipe-user-pages-soft) costs nothing but speed.
+        // Larger pipes mean fewer turns; a refusal (pipe-user-pages-soft) costs only speed.
         let _ = fcntl(&records, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
         if options.keyboard.is_some() {
             fcntl(&output, FcntlArg::F_SETPIPE_SZ(keyboard::PIPE_BYTES as i32))
@@ -113,14 +114,14 @@ impl Machine {
             fcntl(&output_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
         let (group, memory, shadow) = (keeper.group(), options.memory, options.shadow);
-        // SAFETY: the guard has one thread, so that the child may do after the fork what the guard could.
+        // SAFETY: the guard has one thread, so the child may do after the fork what the guard could.
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
                 }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // Fails if the guard has gone before, and the keeper with it.
+                // Fails if the guard, and with it the keeper, has ended already.
                 setpgid(Pid::from_raw(0), group)?;
                 surroundings::settle(memory, shadow)?;
                 confinement.apply().map_err(std::io::Error::other)
@@ -147,19 +148,19 @@ impl Machine {
         })
     }
 
-    /// The kernel's process.
+    /// Process id of the kernel.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Has the kernel print which program runs (on_question() in arch/um/os-Linux/netwarp.c).
+    /// Makes the kernel print which program runs (on_question() in arch/um/os-Linux/netwarp.c).
     pub fn ask(&self) {
         let kernel = Pid::from_raw(self.child.id() as i32);
         let _ = nix::sys::signal::kill(kernel, nix::sys::signal::Signal::SIGUSR2);
     }
 
-    /// Whether the kernel's process has ended. Its group is ended with it: processes that a hostile kernel started on the
-    /// host would hold its streams open. What is in the streams can still be read.
+    /// Whether the kernel's process has ended. If so, its group is ended with it: processes that a hostile kernel
+    /// started on the host would hold its streams open. The rest of the streams can still be read.
     pub fn has_ended(&mut self) -> Result<bool> {
         if !self.has_ended {
             let kernel = Id::Pid(Pid::from_raw(self.child.id() as i32));
@@ -177,7 +178,7 @@ impl Machine {
         if kill {
             self.keeper.kill();
         }
-        // Its streams have ended, so it has: it may only take a moment to be gone.
+        // Its streams have ended, so the machine has too, but its process may take a moment to be gone.
         let patience = Instant::now() + Duration::from_secs(5);
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
@@ -201,16 +202,16 @@ impl Machine {
     }
 }
 
-/// One machine, one CPU: the two sides of every transition between a guest program and its kernel stay on one core.
-/// The guard itself goes where there is room.
+/// A set of this CPU alone. One machine has one CPU, so that both sides of every transition between a guest program and
+/// its kernel stay on one core. The guard itself runs on any.
 fn only(cpu: usize) -> Result<CpuSet> {
     let mut cpus = CpuSet::new();
     cpus.set(cpu).with_context(|| format!("CPU {cpu}"))?;
     Ok(cpus)
 }
 
-/// For the agent in the machine (machine/root.rs): what lies below a home directory, at its real place. The machine
-/// learns of no other path of the host's, whose length would move its memory.
+/// Lists, for the agent in the machine (machine/root.rs), the readable paths below a home directory, with their real
+/// places. The machine learns no other path of the host, since its length would shift the machine's memory.
 fn readable(options: &Options) -> Vec<u8> {
     let homes: Vec<PathBuf> = std::env::var_os("HOME")
         .into_iter()
@@ -224,15 +225,15 @@ fn readable(options: &Options) -> Vec<u8> {
         .collect()
 }
 
-/// Where a path lies; a link lies where it is, wherever it leads.
+/// Resolves the directory of a path. A link itself is not followed.
 fn real_place(path: &Path) -> Option<PathBuf> {
     let parent = path.parent()?.canonicalize().ok()?;
     let name = path.file_name().filter(|_| path.exists())?;
     Some(parent.join(name))
 }
 
-/// The directory of the agent, for the machine's kernel to mount (netwarp_mount_agent() in
-/// arch/um/kernel/netwarp_host.c): a program of the lab that looks sees this number, and no path of the host.
+/// Opens the agent's directory for the machine's kernel to mount (netwarp_mount_agent() in
+/// arch/um/kernel/netwarp_host.c): programs of the lab see only this number, and no path of the host.
 fn inherited_directory(agent: &Path) -> Result<OwnedFd> {
     let place = agent
         .parent()
@@ -251,8 +252,8 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         "root=/dev/root".into(),
         "ro".into(),
         format!("init=\"{AGENT_PLACE}/{name}\""),
-        // Warnings and worse, which the console keeps: one makes a run suspect. Without `quiet` User Mode Linux adds
-        // what it finds on its host, which is no warning.
+        // The console keeps warnings and worse: a warning makes a run suspect. Without `quiet` User Mode Linux prints
+        // the properties of its host, which are not warnings.
         "quiet".into(),
         "loglevel=5".into(),
         "con=null".into(),
@@ -263,26 +264,27 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         // Relative to the working directory, which is the run directory.
         format!("uml_dir={UML_DIR}/"),
         "panic=-1".into(),
-        // No interface is there that nobody made: neither in the lab's namespaces nor in those of a command.
+        // Interfaces exist only if they were created, in the lab's namespaces as in those of a command.
         "fb_tunnels=none".into(),
         "bonding.max_bonds=0".into(),
-        // What the kernel does not know becomes the environment of init, and so of every program in the lab.
+        // The kernel passes unknown arguments to init as environment, and so to every program in the lab.
         format!("PATH={}", options.search_path),
     ];
     if options.output {
-        // A command starts programs, and what that takes is mostly page faults and readings of the clock.
+        // A command starts programs, which costs mostly page faults and clock readings.
         arguments.push(format!("netwarp_fault_around_bytes={FAULT_AROUND_BYTES}"));
         arguments.push(format!("netwarp_clock_reads={CLOCK_READS}"));
     } else {
-        // A lab has no use for it, and its periodic work would share instants with timers of the network.
+        // A lab does not need it, and its periodic work would coincide with timers of the network.
         arguments.push("cgroup_disable=memory".into());
     }
-    // tc's own variable (iproute2, tc/tc_util.c), which the wires' jitter goes by as well.
+    // tc's environment variable (iproute2, tc/tc_util.c), which also decides the jitter of wires.
     if let Some(place) = &options.tc_directory {
         arguments.push(format!("{TC_DIRECTORY}={}", place.display()));
     }
     arguments.extend([
-        // Its own default, given here, since linux_main() would put it behind the arguments of init, which follow.
+        // The default, given explicitly, since linux_main() would otherwise append it to init's arguments, which
+        // follow.
         "console=tty0".into(),
         "--".into(),
         "init".into(),

@@ -1,8 +1,8 @@
-//! The guard: on the host, one for each run. It starts the virtual machine pinned to a CPU, writes its console, turns
-//! its stream of records into Arrow tables, ends it when its time is over, and makes sure that nothing outlives
-//! netwarp: when standard input closes, because netwarp ended or was killed, the machine is killed; when the guard
-//! itself is killed, the kernel kills the machine (PR_SET_PDEATHSIG: the guard has one thread), and the keeper what that
-//! has started.
+//! The guard: a process on the host for each run. It starts the virtual machine pinned to a CPU, writes its console,
+//! turns its stream of records into Arrow tables, ends it when its time is over, and makes sure that nothing outlives
+//! netwarp. When standard input closes, because netwarp ended or was killed, the guard kills the machine. When the
+//! guard itself is killed, the host's kernel kills the machine (PR_SET_PDEATHSIG: the guard has one thread), and the
+//! keeper kills what the machine has started.
 
 mod acks;
 mod arrivals;
@@ -45,50 +45,50 @@ pub use options::Options;
 use output::{Output, Taken, take_over};
 use watchdog::{OwnTime, Watchdog};
 
+use crate::end::End;
+
 /// More console than this is cut: a program that floods it must not fill the disk.
 const CONSOLE_LIMIT: u64 = 16 << 20;
-/// Of which the last is kept to find an answer in.
+/// Length of the console's end that is searched for an answer.
 const RECENT_BYTES: usize = 8 << 10;
-/// A program may compute for this part of the time limit without a system call, and for this long in any case.
+/// Share of the time limit that a program may compute without a system call; the minimum follows.
 const COMPUTING_PART: f64 = 0.1;
 const COMPUTING_TIME: Duration = Duration::from_secs(5);
-/// How long the machine may take to answer who runs.
+/// Time that the machine has to answer which program runs.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// Between two questions to a kernel that may be stuck.
+/// Time between two questions to a kernel that may be stuck.
 const STUCK_TIME: Duration = Duration::from_secs(1);
-/// How often the guard looks at the time while nothing happens, in milliseconds.
+/// Interval of checking the time while nothing happens, in milliseconds.
 const MOMENT: u16 = 200;
-/// How its kernel begins the answer.
+/// Prefix of the kernel's answer.
 const ANSWER: &str = "netwarp: running: ";
-/// How its kernel begins the answer for itself: the time, and where it is.
+/// Prefix of the kernel's answer about itself: the time, and where it is.
 const STUCK: &str = "netwarp: stuck: ";
 
 /// How the machine ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `computing`, `stuck`, `cancelled`, `record_error`, `output_closed`,
-    /// `keeper_gone`
-    end: &'static str,
+    end: End,
     /// Of a machine that took too long: which program ran, as its kernel says
     running: Option<Running>,
-    /// For how long a program may compute without a system call, in seconds of CPU time
+    /// Time that a program may compute without a system call, in seconds of CPU time
     computing_s: f64,
     exit_status: Option<i32>,
     error: Option<String>,
-    /// Whether the host caused it: no room on its disk, a file system that fails
+    /// Whether the host caused it: a full disk, a failing file system
     by_host: bool,
-    /// Streams of the command of which not all was kept
+    /// Streams of the command that were cut
     cut: Vec<&'static str>,
-    /// How the machine was kept from the host
+    /// The confinement of the machine
     confinement: Level,
-    /// What the time limit bounds
+    /// The time that the limit applies to
     own_s: f64,
     real_s: f64,
     cpu_s: f64,
     events: u64,
 }
 
-/// What the machine's kernel answers when it is asked: netwarp_answer() in arch/um/kernel/netwarp_time.c.
+/// The kernel's answer to a question: netwarp_answer() in arch/um/kernel/netwarp_time.c.
 #[derive(Serialize)]
 struct Running {
     /// CLOCK_MONOTONIC of the guest
@@ -100,7 +100,7 @@ struct Running {
 }
 
 impl Running {
-    /// From `TIME PID ADDRESS NAME: COMMAND LINE`; a name may have blanks in it.
+    /// Parses `TIME PID ADDRESS NAME: COMMAND LINE`; a name may have blanks in it.
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.trim().splitn(4, ' ');
         let (time, pid, address) = (words.next()?, words.next()?, words.next()?);
@@ -115,7 +115,7 @@ impl Running {
     }
 }
 
-/// Prints what of the confinement this host can enforce, as JSON.
+/// Prints the confinement that this host can enforce, as JSON.
 pub fn confinement() -> ExitCode {
     let text = serde_json::to_string(&Level::here()).unwrap_or_default();
     match writeln!(std::io::stdout(), "{text}") {
@@ -124,7 +124,7 @@ pub fn confinement() -> ExitCode {
     }
 }
 
-/// Runs the machine; exit code 0 means that standard output has the report of the run.
+/// Runs the machine; with exit code 0, standard output has the report of the run.
 pub fn main(options: &Options) -> ExitCode {
     match guard(options) {
         Ok(report) => {
@@ -155,7 +155,7 @@ fn guard(options: &Options) -> Result<Report> {
         read: &options.read,
     };
     confine_guard(&places)?;
-    // Before the machine starts: afterwards, the machine may have made the files in the run directory.
+    // This precedes the machine's start: afterwards, files in the run directory may be the machine's.
     let mut sinks = Sinks::create(options)?;
     let mut machine = Machine::start(options, Confinement::new(&places, level)?)?;
     let limit = Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
@@ -172,28 +172,28 @@ fn guard(options: &Options) -> Result<Report> {
             Err(e) => {
                 by_host = is_of_host(&e);
                 error = Some(format!("{e:#}"));
-                break "record_error";
+                break End::RecordError;
             }
         }
         if own_time.taken() >= limit {
-            break "time_limit";
+            break End::TimeLimit;
         }
         if !watchdog.is_due() {
             continue;
         }
         if watchdog.sees_endless() {
-            break "computing";
+            break End::Computing;
         }
         let events = sinks.recorder.as_ref().map_or(0, Recorder::events);
         if watchdog.sees_busy_kernel(events) && stands_still(&mut machine, &mut sinks) {
-            break "stuck";
+            break End::Stuck;
         }
     };
-    if matches!(end, "time_limit" | "computing") {
+    if matches!(end, End::TimeLimit | End::Computing) {
         running = ask(&mut machine, &mut sinks);
     }
     let events = sinks.recorder.as_ref().map_or(0, Recorder::events);
-    let usage = machine.end(end != "ended")?;
+    let usage = machine.end(end != End::Ended)?;
     if let Some(recorder) = sinks.recorder
         && let Err(e) = recorder.finish()
         && error.is_none()
@@ -239,7 +239,7 @@ fn ask(machine: &mut Machine, sinks: &mut Sinks) -> Option<Running> {
     machine.ask();
     let begin = Instant::now();
     while begin.elapsed() < ANSWER_TIME {
-        // Records are read on, since the kernel may be waiting for room to write them.
+        // Records are still read, since the kernel may be waiting for room to write them.
         let ended = watch(machine, sinks);
         let answer = sinks.console.answer();
         if answer.is_some() || !matches!(ended, Ok(None)) {
@@ -249,10 +249,10 @@ fn ask(machine: &mut Machine, sinks: &mut Sinks) -> Option<Running> {
     None
 }
 
-/// Whether the machine's kernel is asked twice where it is, and virtual time is the same: then nothing but its own
-/// computing can be what it is busy with, which has no end.
+/// Asks the machine's kernel twice where it is, and returns whether virtual time is the same. If so, the kernel itself
+/// is computing without end.
 fn stands_still(machine: &mut Machine, sinks: &mut Sinks) -> bool {
-    // The first question is for a program; only when none has run since does the kernel answer for itself.
+    // The first question is for a program; the kernel answers about itself only if no program has run since.
     let mut times = Vec::new();
     for _ in 0..3 {
         let before = sinks.console.written;
@@ -271,10 +271,10 @@ fn stands_still(machine: &mut Machine, sinks: &mut Sinks) -> bool {
 }
 
 /// Waits a moment for something to happen and deals with it; `Some` when the machine's life is over.
-fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str>> {
+fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<End>> {
     let stdin = std::io::stdin();
     let has_ended = machine.has_ended()?;
-    // A stream that has ended is left out, or poll would return for it for ever.
+    // A stream that has ended is left out, since poll would return for it forever.
     let watched: Vec<(Source, BorrowedFd)> = [
         Some((Source::Parent, stdin.as_fd())),
         // The keeper ends with the machine.
@@ -345,14 +345,14 @@ fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str
     }
     let streams = [&machine.console, &machine.records, &machine.output];
     Ok(match taken {
-        _ if ready.contains(&Source::Keeper) => Some("keeper_gone"),
-        _ if cancelled || interrupted => Some("cancelled"),
-        Taken::NoMore => Some("output_closed"),
-        _ => streams.iter().all(|s| s.is_none()).then_some("ended"),
+        _ if ready.contains(&Source::Keeper) => Some(End::KeeperGone),
+        _ if cancelled || interrupted => Some(End::Cancelled),
+        Taken::NoMore => Some(End::OutputClosed),
+        _ => streams.iter().all(|s| s.is_none()).then_some(End::Ended),
     })
 }
 
-/// Where the machine's streams go.
+/// Destinations of the machine's streams.
 struct Sinks {
     console: Console,
     recorder: Option<Recorder>,
@@ -366,7 +366,7 @@ impl Sinks {
         self.keyboard.as_ref().is_some_and(Keyboard::is_asked)
     }
 
-    /// How long to wait for something to happen, in milliseconds.
+    /// Maximum wait for an event, in milliseconds.
     fn moment(&self) -> u16 {
         let delay = self.keyboard.as_ref().map(Keyboard::delay);
         match delay.map(|d| d.as_millis().saturating_add(1)) {
@@ -408,7 +408,7 @@ enum Source {
     Keyboard,
 }
 
-/// netwarp never writes to the guard: what becomes readable is the end.
+/// Whether standard input has ended. netwarp never writes to the guard, so it is readable only then.
 fn stdin_closed() -> Result<bool> {
     let mut byte = [0; 16];
     Ok(std::io::stdin().read(&mut byte).context("standard input")? == 0)
@@ -430,7 +430,7 @@ struct Console {
     file: File,
     written: u64,
     buffer: Vec<u8>,
-    /// The last of what was printed
+    /// The end of what was printed
     recent: Vec<u8>,
 }
 
@@ -467,14 +467,14 @@ impl Console {
         Ok(())
     }
 
-    /// CLOCK_MONOTONIC of the guest in the kernel's last answer for itself.
+    /// CLOCK_MONOTONIC of the guest in the kernel's last answer about itself.
     fn stuck_at(&self) -> Option<u64> {
         let text = String::from_utf8_lossy(&self.recent);
         let (_, answer) = text.rsplit_once(STUCK)?;
         answer.split_whitespace().next()?.parse().ok()
     }
 
-    /// The kernel's answer to `Machine::ask`, once it is whole.
+    /// The kernel's answer to `Machine::ask`, once it is complete.
     fn answer(&self) -> Option<Running> {
         let text = String::from_utf8_lossy(&self.recent);
         let (_, answer) = text.rsplit_once(ANSWER)?;

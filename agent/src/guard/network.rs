@@ -1,5 +1,5 @@
-//! The network that was found: namespaces, interfaces, their qdiscs, and the sockets that sent and received data.
-//! A lab knows its network, so that it has none of these tables; each is made with its first row.
+//! The network that a command has made: namespaces, interfaces, their qdiscs, and the sockets that sent and received
+//! data. Runs of a lab have none of these tables, since its network is known; each is made with its first row.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::notices;
 use netwarp_records::table::{Batch, Rows};
 use netwarp_records::tables::{devices, disciplines, endpoints, namespaces};
 
-/// A table that is made when there is something to put into it.
+/// A table that is made when its first row comes.
 struct Late<R: Rows> {
     dir: PathBuf,
     table: Option<Batch<R>>,
@@ -37,7 +37,7 @@ impl<R: Rows> Late<R> {
     }
 }
 
-/// One end of a five-tuple's data. A namespace or an owner of 0 is none.
+/// One end of a five-tuple's data. Namespace or owner 0 means none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     pub tuple_id: u32,
@@ -117,7 +117,7 @@ impl Network {
         Ok(())
     }
 
-    /// Once for each socket, or each that looks like it.
+    /// Adds a row, once for each socket or what looks like one.
     pub fn endpoint(&mut self, end: Endpoint, time_ns: i64) -> Result<()> {
         if (end.namespace == 0 && end.owner == 0) || !self.known.insert(end) {
             return Ok(());
@@ -139,10 +139,10 @@ impl Network {
     }
 }
 
-/// NETWARP_THERE, of which the kernel does not say what was counted.
+/// NETWARP_THERE, for which the kernel reports no count.
 const THERE: u32 = 3;
 
-/// A name in an array that zeros fill.
+/// Reads a name from an array that is padded with zeros.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

@@ -28,7 +28,7 @@ const RATE_AT: usize = 8;
 /// struct tc_netem_qopt
 const NETEM_BYTES: usize = 24;
 
-/// A discipline or a class as a message has it.
+/// A discipline or a class from a message.
 #[derive(Debug, Default, PartialEq)]
 pub struct Discipline {
     pub handle: u32,
@@ -43,12 +43,12 @@ pub struct Discipline {
     pub loss: Option<f64>,
 }
 
-/// Reads the messages of a notice: a discipline that replaces another has one for either.
+/// Reads the messages of a notice: a discipline that replaces another has one for each of the two.
 pub fn read(bytes: &[u8]) -> impl Iterator<Item = Discipline> {
     messages(bytes).filter_map(|(about, payload)| discipline(about, payload))
 }
 
-/// `None` if a message is about something else.
+/// Reads a message; `None` if it is about something else.
 fn discipline(about: u16, payload: &[u8]) -> Option<Discipline> {
     let (class, gone) = match about {
         RTM_NEWQDISC => (false, false),
@@ -113,7 +113,8 @@ fn read_netem(options: &[u8], found: &mut Discipline) {
     found.jitter_ns = time(TCA_NETEM_JITTER64);
 }
 
-/// A rate in bit/s: of the attribute `small` the 32 bits at `at`, in bytes/s, or of `large` 64 where these do not do.
+/// Reads a rate in bit/s: the 32 bits at `at` of the attribute `small`, in bytes/s, or the 64 bits of `large` for
+/// larger rates.
 fn rate(options: &[u8], small: u16, at: usize, large: u16) -> Option<u64> {
     let bytes = match attribute(options, large) {
         Some(value) => u64_at(value, 0),

@@ -11,16 +11,16 @@ pub struct Options {
     /// The run directory, with run.json in it
     #[arg(long)]
     pub dir: PathBuf,
-    /// A directory of this machine's alone for its memory file, unlinked: must allow execution
+    /// An empty directory of this machine alone for its memory file, unlinked: must allow execution
     #[arg(long)]
     pub memory_dir: PathBuf,
-    /// What the machine may read, directories with all that is in them, beside its own
+    /// What the machine may read in addition to its own files, directories with everything in them
     #[arg(long)]
     pub read: Vec<PathBuf>,
     /// Memory of the machine in bytes
     #[arg(long)]
     pub memory: u64,
-    /// The kernel keeps book of all addresses (KASAN), in so much private memory that this cannot be limited
+    /// The kernel tracks all addresses (KASAN), which takes so much private memory that this cannot be limited
     #[arg(long)]
     pub shadow: bool,
     /// Seed of every random number in the machine
@@ -44,19 +44,19 @@ pub struct Options {
     /// Keep what the machine's command prints
     #[arg(long)]
     pub output: bool,
-    /// Of each of its streams at most so much, in bytes
+    /// Keep at most this much of each of its streams, in bytes
     #[arg(long, default_value_t = u64::MAX)]
     pub kept_bytes: u64,
-    /// A descriptor of this process to which its output goes as well
+    /// A descriptor of this process to which its output is copied
     #[arg(long)]
     pub live_out: Option<RawFd>,
-    /// A descriptor of this process to which its errors go as well
+    /// A descriptor of this process to which its errors are copied
     #[arg(long)]
     pub live_err: Option<RawFd>,
     /// A descriptor of this process, a terminal in raw mode, whose keys the machine's command gets
     #[arg(long)]
     pub keyboard: Option<RawFd>,
-    /// With a keyboard: seconds of the machine's time in one of real time, at most
+    /// With a keyboard: the most seconds of the machine's time in one of real time
     #[arg(long)]
     pub pace: Option<f64>,
     /// Write exact records

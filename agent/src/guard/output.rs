@@ -27,17 +27,17 @@ pub struct Output {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Questions {
     Absent,
-    /// None is on its way.
+    /// No question is on its way.
     Expected,
-    /// One has been read in part and handed on; the rest of it means nothing.
+    /// A question has been read in part and passed on; the rest of it is padding.
     Asked,
 }
 
-/// What came of reading.
+/// Result of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     All,
-    /// Nobody takes the output any more.
+    /// The reader of the live output is gone.
     NoMore,
     /// The machine asks this, and waits until it is answered and more is read.
     Question(Question),
@@ -46,16 +46,16 @@ pub enum Taken {
 struct Stream {
     file: File,
     written: u64,
-    /// What is kept at most: a program that floods it must not fill the disk.
+    /// Maximum that is kept: a program that floods its output must not fill the disk.
     limit: u64,
     is_cut: bool,
-    /// Where it also goes, as long as somebody takes it.
+    /// A copy of the output, as long as its reader is there.
     live: Option<File>,
 }
 
 impl Output {
-    /// `live` are the descriptors of who started the machine, its output and its errors; none: nobody looks. In a
-    /// session with a keyboard the machine `asks`. Of each stream at most `limit` bytes are kept.
+    /// `live` are descriptors of the guard's caller for output and errors, if it wants copies. In a session with a
+    /// keyboard the machine `asks`. At most `limit` bytes of each stream are kept.
     pub fn create(dir: &Path, live: [Option<RawFd>; 2], asks: bool, limit: u64) -> Result<Self> {
         let stream = |number: usize| -> Result<Stream> {
             let path = dir.join(NAMES[number]);
@@ -78,7 +78,7 @@ impl Output {
         })
     }
 
-    /// The files of the streams that were longer than what is kept of them.
+    /// The files of the streams that were cut at the limit.
     pub fn cut(&self) -> Vec<&'static str> {
         let streams = self.streams.iter().zip(NAMES);
         streams
@@ -86,7 +86,7 @@ impl Output {
             .collect()
     }
 
-    /// Reads what there is, until the stream has ended and is `None`.
+    /// Reads what is available; `stream` is `None` once it has ended.
     pub fn read_from(&mut self, stream: &mut Option<File>) -> Result<Taken> {
         let Some(file) = stream.as_mut() else {
             return Ok(Taken::All);
@@ -103,7 +103,7 @@ impl Output {
         self.pass_on()
     }
 
-    /// The pieces that are whole, and the beginning of a question.
+    /// Passes on complete pieces, and the beginning of a question.
     fn pass_on(&mut self) -> Result<Taken> {
         let mut at = 0;
         let mut taken = Taken::All;
@@ -134,7 +134,7 @@ impl Output {
         Ok(taken)
     }
 
-    /// The question that begins there, if there is one that has not been handed on.
+    /// The question that begins there, if there is one that has not been passed on.
     fn question_at(&self, at: usize) -> Result<Option<Question>> {
         let Some((head, rest)) = self.buffer[at..].split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
@@ -163,23 +163,23 @@ impl Stream {
             Ok(()) => Ok(true),
             Err(e) => {
                 self.live = None;
-                // A terminal that is gone is no error of the run's.
+                // A terminal that is gone is not an error of the run.
                 Ok(e.kind() != ErrorKind::BrokenPipe)
             }
         }
     }
 }
 
-/// A descriptor that whoever started the guard gave it for this, and that the machine does not get.
+/// Takes over a descriptor that the guard's caller opened for this purpose, and that the machine does not get.
 pub fn take_over(fd: RawFd) -> Result<File> {
-    // SAFETY: the caller of the guard gave it this descriptor, and nothing else here uses or closes it.
+    // SAFETY: the guard's caller gave it this descriptor, and nothing else here uses or closes it.
     let file = unsafe { File::from_raw_fd(fd) };
     fcntl(&file, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
-        .context("a descriptor of whoever started this")?;
+        .context("a descriptor of the guard's caller")?;
     Ok(file)
 }
 
-/// The first piece, if it is whole: its stream and its bytes.
+/// The first piece, if it is complete: its stream and its bytes.
 fn piece(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (head, rest) = bytes.split_at_checked(HEADER_BYTES)?;
     let number = |at: usize| -> Option<u32> {
@@ -189,7 +189,7 @@ fn piece(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((number(0)?, rest.get(..length)?))
 }
 
-/// Also to a descriptor that somebody has set not to wait.
+/// Writes all bytes, also to a descriptor in non-blocking mode.
 fn write_whole(file: &mut File, mut bytes: &[u8]) -> std::io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

@@ -1,5 +1,5 @@
 //! `packets.arrows`: one row for each packet in each queue, written when its fate is known. An arrival and a departure
-//! belong together by the number that the kernel gave the packet at this queue. An aggregate that its queue splits leaves
+//! are matched by the number that the kernel gave the packet at this queue. An aggregate that its queue splits leaves
 //! in parts, and has a row for each.
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use netwarp_records::tables::packets;
 const ECN: u8 = 3;
 /// SKB_CONSUMED of enum skb_drop_reason.
 const CONSUMED: u32 = 1;
-/// In a verdict: an action of a filter took the packet.
+/// Verdict: the action of a filter took the packet.
 const STOLEN: u8 = 0x80;
 
 #[derive(Clone, Copy)]
@@ -29,11 +29,11 @@ struct Packet {
     backlog: u32,
     ecn: u8,
     stolen: bool,
-    /// When its buffer was given back without a word.
+    /// When its buffer was freed without a reason.
     consumed_ns: Option<i64>,
 }
 
-/// How a packet's time in a queue ended, or that of a part of it.
+/// How and when the time of a packet, or of a part of it, in a queue ended.
 #[derive(Clone, Copy, Default)]
 struct End {
     fate: u8,
@@ -44,7 +44,7 @@ struct End {
     ecn: Option<u8>,
 }
 
-/// What left or ended at once: all of a packet, or some segments of an aggregate.
+/// The part of a packet that left or ended at once: all of it, or some segments of an aggregate.
 #[derive(Clone, Copy)]
 struct Part {
     id: u64,
@@ -55,7 +55,7 @@ struct Part {
 /// The packets that are in queues, and the table of those that were.
 pub struct Packets {
     queued: FxHashMap<u64, Packet>,
-    /// What ended while the queue was still taking it, so that its arrival is still to come.
+    /// Parts that ended while the queue was still accepting them, so that their arrival is still to come.
     early: FxHashMap<u64, Vec<(Part, Option<End>, i64)>>,
     table: Batch<packets::Rows>,
 }
@@ -69,8 +69,9 @@ impl Packets {
         })
     }
 
-    /// Whether the queue kept the packet shows in what follows: a departure or its end. (The
-    /// verdict alone does not: NET_XMIT_CN is fq_codel's for a packet that it kept and RED's for one that it dropped.)
+    /// Records an arrival. Whether the queue kept the packet shows in its next record: a departure or an end. (The
+    /// verdict alone does not tell: fq_codel returns NET_XMIT_CN for a packet that it kept and RED for one that it
+    /// dropped.)
     pub fn enqueue(&mut self, arrived: &Enqueue, time_ns: i64, tuple: u32) -> Result<()> {
         let id = arrived.id();
         let about = arrived.tuple();
@@ -106,7 +107,7 @@ impl Packets {
             ecn: Some(left.tos() as u8 & ECN),
             ..End::default()
         };
-        // One that came before recording began has no row: its arrival is not known.
+        // A packet that came before recording began has no row, since its arrival is unknown.
         self.leave(part, &end)
     }
 
@@ -131,8 +132,8 @@ impl Packets {
         Ok(())
     }
 
-    /// Ends a part with a word, or remembers that its buffer was given back without one: that may have been for a copy
-    /// that goes on in its stead.
+    /// Ends a part with a reason, or notes that its buffer was freed without one: a copy may be on its way in its
+    /// place.
     fn end(&mut self, part: Part, end: Option<End>, time_ns: i64) -> Result<()> {
         let Some(packet) = self.queued.get_mut(&part.id) else {
             return Ok(());
@@ -166,7 +167,7 @@ impl Packets {
 
     pub fn finish(mut self) -> Result<()> {
         let mut left: Vec<(u64, Packet)> = self.queued.drain().collect();
-        // By number, which is by arrival: the same bytes every time.
+        // Sorted by number, which is by arrival, so that the bytes are the same every time.
         left.sort_by_key(|(id, _)| *id);
         for (_, packet) in left {
             let dropped = packet.consumed_ns.is_some();

@@ -1,4 +1,4 @@
-//! Reading the kernel's records, whose fields are in `layout.rs`: little-endian numbers at fixed places.
+//! Reads the kernel's records, whose fields are in `layout.rs`: little-endian numbers at fixed places.
 
 /// A value at its place in a record.
 pub trait Read<'a> {
@@ -8,7 +8,7 @@ pub trait Read<'a> {
 macro_rules! numbers {
     ($($kind:ty)*) => {$(
         impl<'a> Read<'a> for $kind {
-            /// 0 where there are too few bytes; the size of a record has been checked by its type.
+            /// Reads a value; 0 if there are too few bytes. The caller has checked the record's size for its type.
             fn read(bytes: &'a [u8]) -> Self {
                 bytes.try_into().map_or(0, Self::from_le_bytes)
             }
@@ -23,14 +23,14 @@ impl<'a> Read<'a> for &'a [u8] {
     }
 }
 
-/// What every record begins with: its type, and its size with what follows the struct.
+/// The first fields of each record: its type, and its size with the bytes after the struct.
 pub fn head(bytes: &[u8]) -> Option<(u16, usize)> {
     let kind = bytes.get(..2)?;
     let size: u16 = Read::read(bytes.get(2..4)?);
     Some((Read::read(kind), usize::from(size)))
 }
 
-/// A view of a record's bytes for each struct. A line is `field: type, offset, bytes;`.
+/// Defines a view of a record's bytes for each struct. A line is `field: type, offset, bytes;`.
 macro_rules! records {
     ($($(#[$about:meta])* $name:ident: $number:literal, $size:literal bytes {
         $($(#[$meaning:meta])* $field:ident: $kind:ty, $at:literal, $len:literal;)*
@@ -51,7 +51,7 @@ macro_rules! records {
                 }
             )*
 
-            /// What follows the struct.
+            /// The bytes after the struct.
             pub fn rest(&self) -> &'a [u8] {
                 self.0.get(Self::SIZE..).unwrap_or_default()
             }

@@ -1,4 +1,4 @@
-//! `variables.arrows` and `states.arrows`: the inner state of congestion controls that export it.
+//! `variables.arrows` and `states.arrows`: internal state of congestion controls that export it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::layout::{State, Variable};
 use netwarp_records::table::Batch;
 use netwarp_records::tables::{states, variables};
 
-/// Made with the first variable: most runs have none.
+/// Made with the first variable, since most runs have none.
 pub struct States {
     dir: PathBuf,
     tables: Option<(Batch<variables::Rows>, Batch<states::Rows>)>,
@@ -22,7 +22,7 @@ impl States {
         }
     }
 
-    /// A variable, before its first value.
+    /// Adds a variable, before its first value.
     pub fn name(&mut self, variable: &Variable) -> Result<()> {
         if self.tables.is_none() {
             self.tables = Some((Batch::create(&self.dir)?, Batch::create(&self.dir)?));
@@ -37,7 +37,7 @@ impl States {
         })
     }
 
-    /// The values of all variables of one congestion control, after an ACK.
+    /// Adds the values of all variables of one congestion control, after an ACK.
     pub fn push(&mut self, state: &State, time_ns: i64, tuple_id: u32) -> Result<()> {
         let Some((_, table)) = &mut self.tables else {
             return Ok(());
@@ -62,7 +62,7 @@ impl States {
     }
 }
 
-/// Text of C, up to its NUL.
+/// Reads a C string, up to its NUL.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0);
     String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()

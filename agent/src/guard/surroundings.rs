@@ -1,13 +1,13 @@
-//! What the machine's process inherits from its caller, made the same for every caller, because much of it affects the
-//! machine (its memory, what its programs may open, how their files are protected) or keeps it from working.
+//! Makes what the machine's process inherits from its caller the same for every caller, because much of it affects the
+//! machine (its memory, the files that its programs may open and their permissions) or keeps it from working.
 
 use std::io::{Error, Result};
 
-/// Bits of files that the guest's programs make: those of its own umask, whatever the caller's.
+/// The umask of the guest's programs decides the permissions of their files; the caller's does not matter.
 const UMASK: libc::mode_t = 0o022;
-/// Asks personality(2) without setting anything.
+/// Makes personality(2) return the current value without setting one.
 const ASK: libc::c_ulong = 0xffff_ffff;
-/// Each is raised to what the caller may have at most; a core file would be the machine's whole memory.
+/// Each is raised to the caller's maximum; core files are left out, as one would be the machine's whole memory.
 const LIMITS: [libc::__rlimit_resource_t; 8] = [
     libc::RLIMIT_AS,
     libc::RLIMIT_CPU,
@@ -19,16 +19,16 @@ const LIMITS: [libc::__rlimit_resource_t; 8] = [
     libc::RLIMIT_SIGPENDING,
 ];
 
-/// What a process of the machine may have for itself, beside the machine's memory, which is a file: the kernel has some
-/// 20 MB, and a program what it needs to be run.
+/// Private memory of a process of the machine, in addition to the machine's memory, which is a file: the kernel needs
+/// some 20 MB, and a program what it takes to run it.
 const PRIVATE_BYTES: u64 = 1 << 30;
-/// The longest file of a machine, if its memory is not longer. Records are shorter by far; a file that is longer could
-/// only be a kernel's that was taken over.
+/// Longest file of a machine, unless its memory is longer. Records are far shorter; only a compromised kernel would
+/// write a longer file.
 const FILE_BYTES: u64 = 16 << 30;
 
-/// In the guard, which passes it on.
+/// Raises the limits of the guard, which the machine inherits.
 pub fn raise_limits() {
-    // SAFETY: these take and give numbers, and memory of this function.
+    // SAFETY: these calls take and return numbers, and use memory of this function.
     unsafe {
         let none = libc::rlimit {
             rlim_cur: 0,
@@ -45,8 +45,8 @@ pub fn raise_limits() {
     }
 }
 
-/// Between fork and exec, for a machine with `memory` bytes and perhaps a `shadow` of all addresses: only system calls, all
-/// async-signal-safe.
+/// Settles a machine with `memory` bytes, and `shadow` memory for all addresses if set, between fork and exec: only
+/// system calls, all async-signal-safe.
 pub fn settle(memory: u64, shadow: bool) -> Result<()> {
     unrandomised()?;
     default_signals();
@@ -54,15 +54,15 @@ pub fn settle(memory: u64, shadow: bool) -> Result<()> {
         limit(libc::RLIMIT_DATA, PRIVATE_BYTES)?;
     }
     limit(libc::RLIMIT_FSIZE, FILE_BYTES.max(memory))?;
-    // A write beyond it fails, as on a full disk, instead of ending the machine.
-    // SAFETY: sets a disposition.
+    // A write beyond the limit fails, as on a full disk, instead of ending the machine.
+    // SAFETY: signal() only sets a disposition.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    // SAFETY: umask takes and gives a number.
+    // SAFETY: umask takes and returns a number.
     unsafe { libc::umask(UMASK) };
     Ok(())
 }
 
-/// For good, but for who is root; the filter of system calls keeps the machine's root from it.
+/// Sets a limit permanently. Root could raise it again, which the filter of system calls keeps the machine from.
 fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -81,9 +81,9 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> Result<()> {
     }
 }
 
-/// Where the host would put the kernel's heap at random, the gap would be added to the machine's memory (linux_main() in
-/// arch/um/kernel/um_arch.c), on whose size that of its hash tables depends. What else a personality changes
-/// (setarch(8)) is taken back by the way.
+/// Switches off address randomisation. The gap that the host would leave below the kernel's heap would be added to the
+/// machine's memory (linux_main() in arch/um/kernel/um_arch.c), on whose size that of its hash tables depends. Other
+/// settings of the personality (setarch(8)) are reset as well.
 fn unrandomised() -> Result<()> {
     let wanted = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
     // SAFETY: personality takes a number.
@@ -92,7 +92,7 @@ fn unrandomised() -> Result<()> {
             return Ok(());
         }
         let refused = Error::last_os_error();
-        // Under a filter of system calls it may be as it should be nevertheless.
+        // Under a filter of system calls the personality may be right nevertheless.
         if libc::personality(ASK) as libc::c_ulong == wanted {
             Ok(())
         } else {
@@ -101,21 +101,21 @@ fn unrandomised() -> Result<()> {
     }
 }
 
-/// A signal that the caller ignores would stay ignored; without this one waiting for a child fails.
+/// Resets SIGCHLD. A signal that the caller ignores would stay ignored, and then waiting for a child fails.
 pub fn hear_of_children() {
-    // SAFETY: sets a disposition.
+    // SAFETY: signal() only sets a disposition.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Sets every signal to its default. The standard library restores which are blocked.
+/// Sets every signal to its default. The standard library restores the mask of blocked signals.
 fn default_signals() {
     for number in 1..=libc::SIGRTMAX() {
-        // SAFETY: sets a disposition; what cannot be set (SIGKILL) is refused.
+        // SAFETY: signal() only sets a disposition; for SIGKILL and others it fails.
         unsafe { libc::signal(number, libc::SIG_DFL) };
     }
 }
 
-/// What to say when the machine's process cannot be started.
+/// Explains why the machine's process cannot be started.
 pub fn explain(error: &Error) -> &'static str {
     if error.raw_os_error() == Some(libc::EPERM) {
         "; the host refuses to switch off the randomisation of addresses (personality(2)), without which the same seed \

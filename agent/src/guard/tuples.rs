@@ -10,7 +10,7 @@ use super::layout::Tuple;
 use netwarp_records::table::Batch;
 use netwarp_records::tables::tuples;
 
-/// struct netwarp_tuple without TOS and verdict, which are the packet's and not the flow's.
+/// struct netwarp_tuple without TOS and verdict, which belong to the packet and not to the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     family: u8,
@@ -44,7 +44,7 @@ impl Tuples {
         })
     }
 
-    /// The number of a tuple.
+    /// Returns the number of a tuple.
     pub fn id(&mut self, tuple: &Tuple) -> Result<u32> {
         let key = Key::of(tuple);
         if let Some(id) = self.ids.get(&key) {

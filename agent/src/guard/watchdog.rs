@@ -1,28 +1,29 @@
-//! Detects a program of the guest that computes without end. Nothing that it does affects the machine: a run that
-//! continues is the same with and without it.
+//! Detects a program of the guest that computes without end. It does not affect the machine: a run that continues is
+//! the same with and without it.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// How often it looks.
+/// Interval of the checks.
 const STEP: Duration = Duration::from_secs(1);
 
-/// CPU time of the kernel itself without a sign of life, after which it is asked where it is.
+/// CPU time of the kernel itself without a sign of life, after which the kernel is asked where it is.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Looks at the kernel's process from outside. A program that makes no system call never wakes the kernel, which waits
-/// for it: its count of voluntary context switches stands still, while the host's process of the program takes time.
+/// Observes the kernel's process from outside. A program that makes no system call never wakes the kernel, which waits
+/// for it: the kernel's count of voluntary context switches stands still, while the program's process on the host takes
+/// time.
 pub struct Watchdog {
     pid: u32,
-    /// CPU time of a program without a system call that is too long
+    /// CPU time without a system call that is too long
     limit: Duration,
     looked: Instant,
     switches: Option<u64>,
-    /// What the guest's programs had taken when the kernel last was awake
+    /// CPU time of the guest's programs when the kernel was last awake
     since: Duration,
-    /// What the kernel itself had taken when it last waited for a program, or recorded something
+    /// CPU time of the kernel itself when it last waited for a program or recorded something
     kernel_since: Duration,
     life: (Option<u64>, u64),
 }
@@ -40,7 +41,7 @@ impl Watchdog {
         }
     }
 
-    /// Whether it is time to look again.
+    /// Whether the next check is due.
     pub fn is_due(&mut self) -> bool {
         let due = self.looked.elapsed() >= STEP;
         if due {
@@ -50,7 +51,7 @@ impl Watchdog {
     }
 
     /// Whether the kernel itself has computed for too long without a sign of life: it has neither waited for a program
-    /// nor recorded an event. It may have much to do all the same: see `stands_still` of the guard.
+    /// nor recorded an event. It may still just be busy: see `stands_still` of the guard.
     pub fn sees_busy_kernel(&mut self, events: u64) -> bool {
         let Some(taken) = taken_by(&self.pid.to_string()) else {
             return false;
@@ -81,23 +82,23 @@ impl Watchdog {
     }
 }
 
-/// How often a machine's own time is looked at, unless its limit is short: what it does between two looks is judged by
-/// the second.
+/// Interval of measuring a machine's own time, unless its limit is short. The second of two measurements decides how
+/// the time between them counts.
 const LOOK: Duration = Duration::from_millis(100);
-/// Of a limit: how long may pass between two looks.
+/// Longest interval between two measurements, as a divisor of the limit.
 const LOOK_PART: u32 = 100;
-/// How often all processes of the host are searched for those of a machine.
+/// Interval of searching all processes of the host for those of a machine.
 const SEARCH: Duration = Duration::from_secs(1);
-/// How much longer than a look, or a search, the pause after it is at least: a machine that has many processes is not to
+/// Minimum pause after a measurement or a search, as a multiple of its duration: a machine with many processes must not
 /// keep the guard busy.
 const LOOK_PAUSE: u32 = 20;
 const SEARCH_PAUSE: u32 = 100;
-/// A host with many processes does not make it much longer.
+/// Upper bound of the pause, which matters on a host with many processes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The time that a run has taken of its own, which its limit bounds: what the machine and the guard have computed, and
-/// the time in which the machine slept although it could have had a processor. What a busy host kept from them does not
-/// count; a machine that stands still has all the time that passes.
+/// A run's own time, which its limit bounds: the time in which machine and guard computed, and the time in which the
+/// machine slept although it could have had a processor. Time that a busy host withheld does not count; while a machine
+/// stands still, all time counts.
 pub struct OwnTime {
     group: Group,
     look: Duration,
@@ -122,7 +123,7 @@ impl OwnTime {
         }
     }
 
-    /// So far.
+    /// Returns the own time so far.
     pub fn taken(&mut self) -> Duration {
         let passed = self.looked.elapsed();
         if passed < self.pause {
@@ -143,8 +144,8 @@ impl OwnTime {
     }
 }
 
-/// Of the time that `passed`: `busy` is what machine and guard computed, `waited` how long the guard waited for a
-/// processor. What is `runnable` and did not compute waited for one as well.
+/// Own time within the `passed` time: `busy` is the time that machine and guard computed, `waited` the time that the
+/// guard waited for a processor. A `runnable` machine that did not compute waited for one as well.
 fn own_part(passed: Duration, busy: Duration, waited: Duration, runnable: bool) -> Duration {
     let own = match runnable {
         true => busy,
@@ -153,18 +154,18 @@ fn own_part(passed: Duration, busy: Duration, waited: Duration, runnable: bool) 
     own.min(passed)
 }
 
-/// A process of the machine as proc(5) has it.
+/// A process of the machine, from proc(5).
 struct Process {
     is_runnable: bool,
-    /// With its children that are gone
+    /// With its children that have ended
     computed: Duration,
 }
 
-/// The process group of a machine, which nothing in it can leave: the kernel, its children, in which the guest's programs
-/// run, and what a kernel that was taken over has started besides, as nobody's child.
+/// The process group of a machine, which nothing in it can leave: the kernel, its children, in which the guest's
+/// programs run, and any process that a compromised kernel has started outside this tree.
 struct Group {
     kernel: u32,
-    /// As proc(5) has it
+    /// In the form of proc(5)
     number: Option<String>,
     found: BTreeSet<u32>,
     searched: Option<Instant>,
@@ -219,7 +220,7 @@ impl Group {
             .collect()
     }
 
-    /// Of a process that is in the group.
+    /// Fields of a process, if it is in the group.
     fn stat(&self, pid: u32) -> Option<Vec<String>> {
         let fields = stat_of(&pid.to_string())?;
         (fields.get(GROUP) == self.number.as_ref()).then_some(fields)
@@ -236,7 +237,7 @@ fn computed_by_guard() -> Duration {
     micros(usage.user_time()) + micros(usage.system_time())
 }
 
-/// For how long the guard could not run although it had something to do: the second number of schedstat.
+/// Time that the guard waited for a processor: the second number of schedstat.
 fn kept_waiting() -> Duration {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let waited = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
@@ -251,7 +252,7 @@ fn voluntary_switches(pid: u32) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// CPU time of all processes whose parent this is; which belong to programs of the guest.
+/// CPU time of all children of this process that belong to programs of the guest.
 fn taken_by_children(pid: u32) -> Option<Duration> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     Some(children.split_whitespace().filter_map(taken_by).sum())
@@ -262,7 +263,7 @@ fn taken_by(pid: &str) -> Option<Duration> {
     ticks(stat_of(pid)?.get(11..13)?)
 }
 
-/// Which of the fields is the process group.
+/// Index of the process group among the fields.
 const GROUP: usize = 2;
 
 /// The fields of /proc/PID/stat that come after the name, which is in parentheses and may contain anything.
@@ -272,7 +273,7 @@ fn stat_of(pid: &str) -> Option<Vec<String>> {
     Some(fields.split_whitespace().map(String::from).collect())
 }
 
-/// The sum of fields that count ticks.
+/// Sum of fields that count ticks.
 fn ticks(fields: &[String]) -> Option<Duration> {
     let counts = fields.iter().map(|field| field.parse::<u64>().ok());
     let sum = counts.sum::<Option<u64>>()?;
@@ -293,7 +294,7 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    /// A process waits for a child that computes (sh for its last command), and one for a child that sleeps.
+    /// Observes a process that waits for a child that computes (sh for its last command), or for one that sleeps.
     fn endless(script: &str, patience: Duration) -> bool {
         let parent = Command::new("sh")
             .args(["-c", script])
@@ -325,10 +326,10 @@ mod tests {
         let [long, short] = [Duration::from_secs(10), Duration::from_secs(1)];
         let none = Duration::ZERO;
         assert_eq!(own_part(long, short, none, true), short);
-        // It sleeps: by its own choice, or until a guard that gets no processor has read what it wrote.
+        // It sleeps: by its own choice, or until a guard without a processor reads what it wrote.
         assert_eq!(own_part(long, none, none, false), long);
         assert_eq!(own_part(long, none, long - short, false), short);
-        // Both compute at once.
+        // Both compute at the same time.
         assert_eq!(own_part(short, long, none, true), short);
     }
 
@@ -352,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_nobodys_child_computes_is_the_machines() {
-        // It is started by a process that ends at once.
+        // A process that ends at once starts it.
         let script = "(sh -c 'while :; do :; done' &); sleep 300; :";
         let sh = Command::new("sh")
             .args(["-c", script])

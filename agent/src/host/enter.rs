@@ -1,4 +1,4 @@
-//! Namespaces of the run's own: user_namespaces(7), network_namespaces(7), pid_namespaces(7).
+//! Enters the run's namespaces: user_namespaces(7), network_namespaces(7), pid_namespaces(7).
 
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::backend::HOST_NAME_PREFIX;
 
-/// What makes the namespaces: an unprivileged user namespace, where the host allows one, or else root.
+/// Basis for making namespaces: an unprivileged user namespace, if the host allows one, or else root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Privilege {
@@ -20,7 +20,7 @@ const HELP: &str = "let ordinary users make user namespaces (sysctl user.max_use
                     exist kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0; in a \
                     container, `--security-opt seccomp=unconfined`), or run netwarp as root";
 
-/// Enters new namespaces. The pid namespace is that of the next child.
+/// Enters new namespaces. The pid namespace applies to the next child.
 pub fn namespaces(run: &str) -> Result<Privilege> {
     let (user, group) = (geteuid(), getegid());
     let privilege = match unshare(CloneFlags::CLONE_NEWUSER) {

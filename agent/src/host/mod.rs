@@ -1,7 +1,7 @@
-//! The engine `host`: a lab in namespaces of this machine, in real time. One process supervises: it enters namespaces of
-//! its own (user, mount, network, pid, UTS, IPC), starts the agent there as their first process, and ends it when
+//! The engine `host`: a lab in namespaces of this machine, in real time. One process supervises: it enters new
+//! namespaces (user, mount, network, pid, UTS, IPC), starts the agent there as their first process, and ends it when
 //! netwarp ends. With that process the kernel ends everything in its pid namespace, and with the last process the
-//! namespaces go, and every interface, queue and sysctl in them.
+//! namespaces disappear, with every interface, queue and sysctl in them.
 
 mod enter;
 pub mod mounts;
@@ -30,33 +30,33 @@ pub use options::Options;
 pub use probe::main as probe;
 
 use crate::backend::{self, HOST};
+use crate::end::End;
 use crate::guard::{calls_of_programs, landlock_version, rules_of_programs};
 use crate::init;
 use crate::machine::program::Rules;
 
-/// How often the supervisor looks at the time while nothing happens, in milliseconds.
+/// Interval of checking the time while nothing happens, in milliseconds.
 const MOMENT: u16 = 200;
 
-/// What the processes of a run ask for: nice(1).
+/// Priority that the processes of a run ask for: nice(1).
 const NICE: i32 = -15;
 
 /// How the run ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `cancelled`
-    end: &'static str,
+    end: End,
     /// Of the agent; 128 and the signal's number if one ended it
     exit_status: i32,
     privilege: Privilege,
-    /// Of its processes: below 0 they go before others
+    /// Nice value of its processes: below 0 they precede others
     nice: i32,
-    /// The version of Landlock that its programs were confined with; 0: none
+    /// The version of Landlock that confined its programs; 0: none
     landlock: u32,
     real_s: f64,
     cpu_s: f64,
 }
 
-/// Runs a lab; exit code 0 means that the report on standard output tells how it went.
+/// Runs a lab; with exit code 0, the report on standard output tells how it went.
 pub fn main(options: &Options) -> ExitCode {
     let report = supervise(options).and_then(|report| Ok(serde_json::to_string(&report)?));
     match report {
@@ -71,13 +71,13 @@ pub fn main(options: &Options) -> ExitCode {
 
 fn supervise(options: &Options) -> Result<Report> {
     let begin = Instant::now();
-    // Before: a mount of the new namespace with a file open for writing cannot be made read-only.
+    // This comes first: a mount of the new namespace with a file open for writing cannot be made read-only.
     let console = File::create(options.dir.join("console.log")).context("console.log")?;
     let nice = go_before_others();
     let privilege = enter::namespaces(&options.run)?;
-    // Its end tells the agent that the supervisor is gone, should that be before the agent asks for a signal.
+    // The closed pipe tells the agent that the supervisor is gone, if that happens before the agent asks for a signal.
     let (parent_ends, parent) = nix::unistd::pipe()?;
-    // SAFETY: this process has one thread, so the child may do all that it could.
+    // SAFETY: this process has one thread, so the child may do anything that it could.
     let child = match unsafe { fork() }.context("cannot start a process")? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
@@ -87,7 +87,7 @@ fn supervise(options: &Options) -> Result<Report> {
     };
     drop(parent_ends);
     let end = watch(child, begin, options.time_limit)?;
-    if end != "ended" {
+    if end != End::Ended {
         // Everything else in its pid namespace ends with it.
         let _ = kill(child, Signal::SIGKILL);
     }
@@ -109,19 +109,19 @@ fn supervise(options: &Options) -> Result<Report> {
     })
 }
 
-/// Asks for the processor before usual processes do, since what waits for it is late. Root may; others where they were
-/// allowed (RLIMIT_NICE). What was granted.
+/// Asks for priority over usual processes, since a process that waits for the processor is late. Root may do so, and
+/// users with RLIMIT_NICE. Returns what was granted.
 pub fn go_before_others() -> i32 {
-    // Where sessions share the processor by turns (autogroups, sched(7)), nice counts within the session alone.
+    // If sessions share the processor by turns (autogroups, sched(7)), nice applies only within the session.
     let _ = std::fs::write("/proc/self/autogroup", NICE.to_string());
-    // SAFETY: both take integers and touch no memory.
+    // SAFETY: both calls take integers and touch no memory.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
         libc::getpriority(libc::PRIO_PROCESS, 0)
     }
 }
 
-/// The life of the namespaces' first process, and how it ends.
+/// Runs as the namespaces' first process; returns its exit status.
 fn first_process(options: &Options, console: &File, parent_ends: &OwnedFd) -> i32 {
     let prepared = end_with(parent_ends)
         .and_then(|()| print_into(console))
@@ -136,8 +136,9 @@ fn first_process(options: &Options, console: &File, parent_ends: &OwnedFd) -> i3
     i32::from(init::main(HOST) != ExitCode::SUCCESS)
 }
 
-/// Confines the programs that this process will start for a scenario: to what is in `read`, to what is the run's own in
-/// the file systems that are mounted now, and to a network namespace's families of addresses; as far as the host can.
+/// Confines the programs that this process will start for a scenario: to the paths in `read`, to the run's private
+/// parts of the file systems that are mounted now, and to a network namespace's address families; as far as the host
+/// can.
 pub fn confine(read: &[PathBuf]) -> Result<()> {
     backend::confine_programs(Rules {
         files: rules_of_programs(read)?,
@@ -146,8 +147,8 @@ pub fn confine(read: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// The environment of this process, which has one thread, and of all that it starts. None of it comes from whoever
-/// started netwarp: it may have secrets in it, and what names libraries (LD_PRELOAD) would decide results.
+/// Sets the environment of this process, which has one thread, and of all that it starts. None of it comes from
+/// netwarp's caller: that environment may contain secrets, and names of libraries (LD_PRELOAD) would affect results.
 pub fn settle_environment(search_path: &str, tc_directory: Option<&Path>) {
     let names: Vec<OsString> = std::env::vars_os().map(|(name, _)| name).collect();
     // SAFETY: this process has one thread.
@@ -161,8 +162,8 @@ pub fn settle_environment(search_path: &str, tc_directory: Option<&Path>) {
     }
 }
 
-/// This process ends when its parent does, however that ends. The kernel forgets that at a change of credentials, of
-/// which none follows.
+/// Makes this process end when its parent does, for whatever reason. The kernel forgets this at a change of
+/// credentials, but none follows.
 pub fn end_with(parent_ends: &OwnedFd) -> Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes one integer and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
@@ -175,7 +176,7 @@ pub fn end_with(parent_ends: &OwnedFd) -> Result<()> {
     Ok(())
 }
 
-/// Standard output and error go into the run directory, and standard input is empty.
+/// Redirects standard output and error into the run directory, and empties standard input.
 pub fn print_into(console: &File) -> Result<()> {
     nix::unistd::dup2_stdout(console)?;
     nix::unistd::dup2_stderr(console)?;
@@ -184,7 +185,7 @@ pub fn print_into(console: &File) -> Result<()> {
 }
 
 /// Waits until the process ends, its time is over, or standard input closes because netwarp ended.
-fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<&'static str> {
+fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<End> {
     let limit = Duration::from_secs_f64(time_limit.clamp(0.0, 1e9));
     let process = process_fd(child)?;
     let stdin = std::io::stdin();
@@ -199,25 +200,25 @@ fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<&'static str> {
         }
         let [ended, told] = fds.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()));
         if ended {
-            return Ok("ended");
+            return Ok(End::Ended);
         }
         if told && std::io::stdin().read(&mut [0; 16]).unwrap_or(0) == 0 {
-            return Ok("cancelled");
+            return Ok(End::Cancelled);
         }
         if begin.elapsed() >= limit {
-            return Ok("time_limit");
+            return Ok(End::TimeLimit);
         }
     }
 }
 
 /// A descriptor that becomes readable when the process ends: pidfd_open(2).
 pub fn process_fd(child: Pid) -> Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two integers; a non-negative result is a descriptor that is ours alone.
+    // SAFETY: pidfd_open takes two integers; a non-negative result is a new descriptor that nothing else owns.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.as_raw(), 0) };
     let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0);
     let fd = fd
         .ok_or_else(std::io::Error::last_os_error)
         .context("pidfd_open")?;
-    // SAFETY: as above.
+    // SAFETY: `fd` is new and non-negative here, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

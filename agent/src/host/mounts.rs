@@ -1,5 +1,5 @@
-//! What programs see of the file system: the host's, read-only; a /run of their own with the run directory in it; /proc
-//! and /sys of their own namespaces. Nothing of it is visible outside.
+//! The file system that programs see: the host's, read-only; a separate /run with the run directory in it; /proc and
+//! /sys of their namespaces. None of these mounts is visible outside.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -12,7 +12,7 @@ use nix::mount::{MsFlags, mount};
 
 use crate::machine::{RUN_DIR, WORK_DIR};
 
-/// Of every program: a place that it may write to.
+/// A place that every program may write to.
 pub const HOME: &str = WORK_DIR;
 
 const PROC: &str = "/proc";
@@ -25,7 +25,7 @@ const AT_RECURSIVE: libc::c_int = 0x8000;
 /// Prepares the mount namespace of the run whose directory is `dir`.
 pub fn prepare(dir: &Path) -> Result<()> {
     part()?;
-    // It may lie below /run, which is about to be covered.
+    // The directory may be below /run, which is about to be covered.
     let run = File::open(dir).with_context(|| dir.display().to_string())?;
     mount(
         Some("netwarp"),
@@ -56,7 +56,7 @@ pub fn prepare(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// From here on nothing that is mounted here is seen elsewhere.
+/// Separates the mounts: nothing that is mounted here afterwards is seen elsewhere.
 fn part() -> Result<()> {
     let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(NOTHING, "/", NOTHING, flags, NOTHING).context("cannot part from the host's mounts")
@@ -68,8 +68,8 @@ pub fn prepare_for_probe() -> Result<()> {
     kernel_file_systems()
 }
 
-/// /proc and /sys of the new namespaces. A container may forbid a new /proc (mount_too_revealing()); the old one still
-/// has this process in it.
+/// Mounts /proc and /sys of the new namespaces. A container may forbid a new /proc (mount_too_revealing()); the old one
+/// still contains this process.
 fn kernel_file_systems() -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     if mount(Some("proc"), PROC, Some("proc"), flags, NOTHING).is_err() {
@@ -86,8 +86,8 @@ fn kernel_file_systems() -> Result<()> {
     keep_sysctls()
 }
 
-/// Of /proc/sys only what is below `net` can be written, and that is the network namespace's: the files of the rest
-/// belong to the host's root, who may be who runs netwarp (test_perm() in proc_sysctl.c).
+/// Makes /proc/sys read-only except for `net`, which belongs to the network namespace: the other files belong to the
+/// host's root, who may be running netwarp (test_perm() in proc_sysctl.c).
 fn keep_sysctls() -> Result<()> {
     let (all, net) = ("/proc/sys", "/proc/sys/net");
     mount(Some(all), all, NOTHING, MsFlags::MS_BIND, NOTHING).context(all)?;

@@ -10,19 +10,19 @@ pub struct Options {
     /// The run's name, which its processes and namespaces carry
     #[arg(long)]
     pub run: String,
-    /// The process of netwarp whose run it is, for those who look for runs that have been left
+    /// Process id of the netwarp that owns the run, for finding runs that have been left
     #[arg(long)]
     pub client: u32,
     /// Seconds after which the run is killed
     #[arg(long)]
     pub time_limit: f64,
-    /// What programs of the lab may read, directories with all that is in them, beside what is the lab's own
+    /// What programs of the lab may read in addition to the lab's own files, directories with everything in them
     #[arg(long)]
     pub read: Vec<PathBuf>,
     /// PATH of every program in the lab
     #[arg(long)]
     pub search_path: String,
-    /// Where tc's tables of distributions and its plug-ins lie
+    /// Directory of tc's distribution tables and plug-ins
     #[arg(long)]
     pub tc_directory: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What this host's kernel can do for a lab, tried in temporary namespaces: `netwarp-agent host-probe` reads what a lab
+//! Tests in temporary namespaces what this host's kernel can do for a lab: `netwarp-agent host-probe` reads a lab's
 //! needs as JSON, and writes what the kernel refuses.
 
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::network::trials;
 use crate::{sysctl, traffic};
 use netwarp_records::netlink::Netlink;
 
-/// What a lab asks for, by name.
+/// A lab's needs, by name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
@@ -26,20 +26,20 @@ struct Asked {
     sysctls: Vec<(String, String)>,
 }
 
-/// What of it is refused, each with the kernel's reason.
+/// Refused needs, each with the kernel's reason.
 #[derive(Serialize)]
 struct Answer {
     privilege: Privilege,
-    /// Kinds of interfaces without which no lab can be built
+    /// Kinds of interfaces that every lab needs
     interfaces: Vec<(String, String)>,
     qdiscs: Vec<(String, String)>,
     congestion_controls: Vec<(String, String)>,
     sysctls: Vec<(String, String)>,
-    /// All that this kernel has
+    /// All congestion controls of this kernel
     available_congestion_controls: Vec<String>,
 }
 
-/// Answers on standard output.
+/// Writes the answer to standard output.
 pub fn main() -> ExitCode {
     match run() {
         Ok(code) => code,
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
 fn run() -> Result<ExitCode> {
     let asked: Asked = serde_json::from_reader(std::io::stdin()).context("standard input")?;
     let privilege = enter::namespaces("probe")?;
-    // SAFETY: this process has one thread, so the child may do all that it could.
+    // SAFETY: this process has one thread, so the child may do anything that it could.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => match waitpid(child, None)? {
             nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(ExitCode::SUCCESS),

@@ -50,14 +50,14 @@ pub struct Machine {
     pub open_files: u64,
 }
 
-/// A kernel module of the scenario's own, compiled for the kernel of the run and loaded before anything else.
+/// A kernel module of the scenario, compiled for the kernel of the run and loaded before anything else.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Module {
     /// of its file or directory
     pub name: String,
-    /// where the scenario says that it is
+    /// its path in the scenario
     pub place: String,
     /// its sources by their paths
     pub files: Settings,
@@ -83,7 +83,7 @@ pub struct Node {
     pub name: String,
     /// whether it forwards packets (its sysctls contain this, too)
     pub forward: bool,
-    /// names and values, in the order in which they are set: every one that is not the kernel's default
+    /// names and values, in the order in which they are set: all that differ from the kernel's defaults
     pub sysctl: Settings,
     /// what each system call takes of programs that run here
     pub syscall_ns: u64,
@@ -103,10 +103,10 @@ pub struct Link {
     pub ends: [End; 2],
 }
 
-/// One end of a link: a node's interface, what it sends through, and the wire that leaves it.
+/// One end of a link: a node's interface, its rate and queue, and the wire that leaves it.
 ///
-/// Packets go through `shaper` or `opportunities`, whose child is `queue`; or through what the scenario's own tc
-/// commands (`raw`) set up, and then these three are None.
+/// Packets go through `shaper` or `opportunities`, whose child is `queue`. These three are None if the scenario's tc
+/// commands (`raw`) set up the interface.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -135,10 +135,10 @@ pub struct End {
     pub wire: Wire,
 }
 
-/// The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
+/// The rate of a link's sending end: an htb class, whose quantum is a full frame.
 ///
-/// Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late, they
-/// hold the bytes of `burst_ns` at the rate; otherwise each late timer would cost throughput.
+/// Where time is exact its buckets hold one byte, so packets are spaced exactly. Elsewhere they hold the bytes of
+/// `burst_ns` at the rate; otherwise each late timer would cost throughput.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -153,14 +153,14 @@ pub struct Shaper {
 
 /// Delivery opportunities in place of a rate, at the milliseconds of `trace`, repeated every `period_ms`.
 ///
-/// `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each lets `bytes` pass;
-/// a packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean is
-/// of the whole trace.
+/// `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each delivers `bytes`; a
+/// packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean is
+/// that of the whole trace.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Opportunities {
-    /// what one opportunity lets pass
+    /// bytes that one opportunity delivers
     pub bytes: u32,
     /// bytes that count for a packet in addition to its frame
     pub overhead_bytes: i32,
@@ -187,7 +187,7 @@ pub struct Queue {
 
 /// One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
 ///
-/// `rate_bps` None: no serialisation delay, because the opportunities have let the packet pass whole.
+/// `rate_bps` None: no serialisation delay, because delivery opportunities pass whole packets.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -198,7 +198,7 @@ pub struct Wire {
     pub jitter_ns: u64,
     /// with the previous packet
     pub jitter_correlation: f64,
-    /// of the jitter: a table of iproute2; None is netem's uniform one
+    /// distribution of the jitter: a table of iproute2; None is netem's uniform one
     pub distribution: Option<String>,
     pub loss: Option<Loss>,
     /// probability
@@ -265,7 +265,7 @@ pub struct Route {
     pub interface: String,
 }
 
-/// The fields that every flow has; those of its tool follow.
+/// A flow: the fields that every flow has, followed by those of its tool.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 pub struct Flow {
@@ -307,8 +307,7 @@ pub enum Family {
     Ipv6,
 }
 
-/// The state of a flow from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None where its kind has
-/// none.
+/// The state of a flow from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None if its kind has none.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -324,7 +323,7 @@ pub struct FlowChange {
     pub think_distribution: Option<Distribution>,
 }
 
-/// How a quantity is distributed around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
+/// The distribution of a quantity around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
 /// sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
@@ -335,9 +334,9 @@ pub enum Distribution {
     Pareto,
 }
 
-/// What changes at one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
+/// A change of one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
 ///
-/// None is unchanged.
+/// None means unchanged.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -357,7 +356,7 @@ pub struct Change {
     pub wire: Option<Wire>,
 }
 
-/// A queue from an instant of the run on: the present one changed `in_place`, or another that replaces it.
+/// A queue from an instant of the run on: the present queue is changed `in_place`, or replaced.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -372,7 +371,7 @@ pub struct NewQueue {
     pub in_place: bool,
 }
 
-/// A program that tunes a node by itself, from before the flows to the run's end.
+/// A program that tunes a node, from before the flows to the run's end.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -382,7 +381,7 @@ pub struct Tuner {
     pub program: Vec<String>,
 }
 
-/// What the agent records.
+/// The agent's records.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -411,7 +410,7 @@ pub struct Capture {
     pub filter: Option<String>,
 }
 
-/// A command that is the whole run: it builds its own network.
+/// A command that is the whole run and builds its network, or runs in a node of the lab.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -430,22 +429,22 @@ pub struct Exec {
     pub start_ns: Vec<u64>,
     /// what each system call of its programs takes
     pub syscall_ns: u64,
-    /// of how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from 0 to
-    /// 1; empty: all are right
+    /// how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from 0 to 1;
+    /// empty: all are right
     pub clock_off_ns: Vec<i64>,
-    /// whether what they compute takes as long as on the host; no such run is repeated
+    /// whether computing takes as long as on the host; such a run cannot be repeated
     pub compute: bool,
-    /// where it starts; None: there is no network but what it makes
+    /// the node in which it starts; None: it makes its network
     pub node: Option<String>,
-    /// what it reads from standard input
+    /// its standard input
     pub input: Option<String>,
-    /// whether somebody sits at a terminal of it
+    /// whether it has an interactive terminal
     pub terminal: bool,
-    /// then: seconds of its time in one of real time, at most
+    /// at a terminal: the most seconds of its time per second of real time
     pub pace: Option<f64>,
 }
 
-/// What is recorded of a command's network.
+/// The records of a command's network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "lowercase")]

@@ -1,11 +1,11 @@
-//! Settings of a lab in the order in which they are given: some sysctls write others.
+//! Settings of a lab's node, in their order.
 
 use std::fmt::Formatter;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Names and values, in their order.
+/// Names and values in the order in which they are given: some sysctls write others.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Settings(pub Vec<(String, String)>);
 
@@ -18,7 +18,7 @@ impl Settings {
 }
 
 impl<'de> Deserialize<'de> for Settings {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
             type Value = Settings;
@@ -27,7 +27,10 @@ impl<'de> Deserialize<'de> for Settings {
                 f.write_str("values by name")
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Settings, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(
+                self,
+                mut map: M,
+            ) -> std::result::Result<Settings, M::Error> {
                 let mut settings = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     settings.push(entry);
@@ -36,12 +39,5 @@ impl<'de> Deserialize<'de> for Settings {
             }
         }
         deserializer.deserialize_map(InOrder)
-    }
-}
-
-#[cfg(test)]
-impl serde::Serialize for Settings {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }

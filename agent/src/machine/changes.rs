@@ -1,4 +1,4 @@
-//! Copies what a command has changed below its directory out of the overlay.
+//! Copies the files that a command has changed below its directory out of the overlay.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -7,22 +7,23 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-/// How many files are kept, and how deep they lie: a machine that makes them without end must not fill the host.
+/// Limits on the number of files that are kept and their depth: a machine that makes files without end must not fill
+/// the host.
 const MAX_FILES: usize = 100_000;
 const MAX_DEPTH: usize = 64;
-/// How many of those that were left out are named.
+/// Number of left-out files that are named.
 const NAMED: usize = 20;
 
-/// What came of it.
+/// Result of keeping files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     pub files: usize,
-    /// Names of what is no file or directory, of files for which there was no room left, and of what is too deep.
+    /// Names that are neither file nor directory, files for which there was no room left, and paths that are too deep.
     pub left_out: Vec<String>,
 }
 
 impl Kept {
-    /// What was not kept, for outcome.json: how many, and the first names.
+    /// Facts about what was left out, for outcome.json: the number, and the first names.
     pub fn facts(&self) -> Map<String, Value> {
         let mut facts = Map::new();
         if !self.left_out.is_empty() {
@@ -34,9 +35,9 @@ impl Kept {
     }
 }
 
-/// Copies files and directories under `from` to `to`, which is made if there are any, in the order of their names and at
-/// most `room` bytes in all: a file that does not fit into what is left is left out. What has been removed is a
-/// device there (overlayfs' whiteouts), and so is not kept; nor are links, pipes and sockets.
+/// Copies files and directories under `from` to `to`, which is made if there are any, sorted by name and at most `room`
+/// bytes in total: a file that does not fit into the rest is left out. A removed file is a device there (overlayfs'
+/// whiteouts), and so is not kept; nor are links, pipes and sockets.
 pub fn keep(from: &Path, to: &Path, mut room: u64) -> Result<Kept> {
     let mut kept = Kept::default();
     if from.is_dir() {
@@ -77,7 +78,7 @@ fn copy(
     Ok(())
 }
 
-/// fs::copy() would take over the mode, which the host does not let the machine set.
+/// Copies a file. fs::copy() would also set the mode, which the host does not let the machine do.
 fn copy_file(from: &Path, to: &Path, room: u64) -> Result<u64> {
     let mut source = File::open(from)?;
     let mut target = File::create(to)?;

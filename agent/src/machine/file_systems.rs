@@ -1,19 +1,19 @@
-//! What is mounted in the guest.
+//! File systems of the guest.
 
 use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 
-/// Each by its kind and place, in this order. /run is empty and writable.
+/// Kind and place of each, in the order of mounting. /run is empty and writable.
 const FILE_SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")];
 
-/// Mounts them all, and the run directory at `run_dir`.
+/// Mounts all file systems, and the run directory at `run_dir`.
 pub fn mount_all(run_dir: &str) -> Result<()> {
     for (kind, place) in FILE_SYSTEMS {
         mount_at(kind, kind, place, None).with_context(|| format!("cannot mount {place}"))?;
     }
     std::fs::create_dir_all(run_dir)?;
-    // The path is the host's, as the machine's own process sees it: the guard has put it into the run directory. So
-    // no name of a directory reaches the guest, and none can change a result.
+    // The host's path as the machine's own process sees it: the guard has made the run directory its working directory.
+    // So no name of a directory reaches the guest, and none can change a result.
     mount_at("none", "hostfs", run_dir, Some("/proc/self/cwd"))
         .context("cannot mount the run directory")
 }

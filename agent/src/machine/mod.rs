@@ -1,4 +1,4 @@
-//! The guest as a machine, whatever runs in it: its file systems, the environment of its programs, its end.
+//! The guest as a machine, for labs and commands alike: its file systems, the environment of its programs, its end.
 
 pub mod changes;
 mod file_systems;
@@ -15,19 +15,19 @@ use nix::sys::resource::{Resource, setrlimit};
 
 use crate::constants::KERNEL_SUFFIX;
 
-/// Where the guest sees its run directory, writable. The rest of the host is read-only.
+/// The run directory in the guest, writable. The rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
 
-/// tc's own variable (iproute2, tc/tc_util.c): where it finds netem's distributions.
+/// tc's environment variable (iproute2, tc/tc_util.c) for the directory of netem's distributions.
 pub const TC_DIRECTORY: &str = "TC_LIB_DIR";
-/// Where `ip netns` looks for namespaces.
+/// Directory where `ip netns` looks for namespaces.
 pub const NETNS_DIR: &str = "/run/netns";
 
-/// Where programs start: the guest's own, writable, and the same on every host.
+/// Working directory in which programs start: the guest's own, writable, and the same on every host.
 pub const WORK_DIR: &str = "/run";
 
-/// Refuses to go on anywhere but in the guest, because what follows mounts file systems and powers off. To be pid 1 is
-/// not enough: in a container any program is.
+/// Refuses to continue outside the guest, because what follows mounts file systems and powers off. Being pid 1 is not
+/// enough: in a container any program is.
 pub fn ensure_guest() -> Result<()> {
     let release = nix::sys::utsname::uname()?
         .release()
@@ -42,18 +42,18 @@ pub fn ensure_guest() -> Result<()> {
     Ok(())
 }
 
-/// Mounts what programs expect, and the run directory. The root, with /dev in it, is the host's, read-only: the kernel
-/// has mounted it.
+/// Mounts what programs expect, and the run directory. The kernel has mounted the root already: the host's, with its
+/// /dev, read-only.
 pub fn boot() -> Result<()> {
     file_systems::mount_all(RUN_DIR)
 }
 
-/// How many files this process and all that it starts may have open.
+/// Sets how many files this process and all that it starts may have open.
 pub fn limit_open_files(files: u64) -> Result<()> {
     setrlimit(Resource::RLIMIT_NOFILE, files, files).context("RLIMIT_NOFILE")
 }
 
-/// The end of the machine, with every process in it.
+/// Ends the machine, with every process in it.
 pub fn power_off() -> ! {
     nix::unistd::sync();
     let result: nix::Result<Infallible> = reboot(RebootMode::RB_POWER_OFF);

@@ -1,4 +1,4 @@
-//! Kernel modules of the scenario's own, which the engine has compiled for this kernel.
+//! The scenario's kernel modules, which the engine has compiled for this kernel.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::kmod::{ModuleInitFlags, finit_module};
 use serde::Deserialize;
 
-/// Which there are, in the order in which they are loaded.
+/// File that lists the modules, in the order in which they are loaded.
 const ORDER: &str = "order.json";
 
 /// A module's binary, and its parameters as insmod(8) takes them.
@@ -20,7 +20,7 @@ struct Object {
     parameters: String,
 }
 
-/// Loads what the directory holds.
+/// Loads the modules of the directory.
 pub fn load(dir: &Path) -> Result<()> {
     let text = std::fs::read_to_string(dir.join(ORDER)).context(ORDER)?;
     let objects: Vec<Object> = serde_json::from_str(&text).context(ORDER)?;
@@ -33,7 +33,7 @@ pub fn load(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What an error of finit_module(2) means (kernel/module/main.c), where its own name misleads.
+/// Explains an error of finit_module(2) (kernel/module/main.c) whose own name misleads.
 fn told(error: Errno) -> String {
     match error {
         Errno::EEXIST => "the name of the module, or of what it registers, is taken (EEXIST)".into(),

@@ -1,5 +1,5 @@
 //! The environment in which programs run in a machine: files, limits, signals. PATH and HOME are those of pid 1, which
-//! gets them from its kernel's command line.
+//! has them from its kernel's command line.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,24 +13,24 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, Signal, killpg};
 use seccompiler::BpfProgram;
 
-/// Where a program has its settings in a root of its own.
+/// Home directory, for settings, of a program in a root of its own.
 pub const HOME: &str = "/root";
 /// The longest file that a program may write: it must not fill the host's disk.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
-/// How much of what a program printed is quoted.
+/// Length of the quoted end of a program's output.
 const TAIL_BYTES: usize = 400;
 
-/// What a program that is about to start is confined by: Landlock's rules, and a filter of system calls, each where the
-/// host has it.
+/// Confinement of a program that is about to start: Landlock's rules and a filter of system calls, each if the host
+/// supports it.
 pub struct Rules {
     pub files: Option<OwnedFd>,
     pub calls: Option<BpfProgram>,
 }
 
 impl Rules {
-    /// Confines this thread, for good: a few system calls, and no memory is allocated unless one fails.
+    /// Confines this thread permanently: a few system calls, and no memory is allocated unless one fails.
     fn apply(&self) -> std::io::Result<()> {
-        // SAFETY: both take integers and touch no memory.
+        // SAFETY: both calls take integers and touch no memory.
         let is_refused = self.files.as_ref().is_some_and(|files| unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
                 || libc::syscall(libc::SYS_landlock_restrict_self, files.as_raw_fd(), 0) < 0
@@ -45,8 +45,8 @@ impl Rules {
     }
 }
 
-/// Where a program starts, and where it keeps temporary files; in the mount namespace `root` and under `rules`, if there
-/// are any.
+/// Directories in which a program starts and keeps temporary files, in the mount namespace `root` and under `rules`, if
+/// there are any.
 pub struct Place<'a> {
     pub directory: &'a Path,
     pub temporary: &'a Path,
@@ -54,8 +54,7 @@ pub struct Place<'a> {
     pub rules: Option<&'static Rules>,
 }
 
-/// Starts a program in the network namespace of this thread, in a process group of its own. What it prints goes into two
-/// files.
+/// Starts a program in the network namespace of this thread, in a new process group, with its output in two files.
 pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> Result<Child> {
     let (program, args) = words.split_first().context("an empty command")?;
     let mut command = Command::new(program);
@@ -73,8 +72,8 @@ pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> R
     };
     let rules = place.rules;
     let directory = CString::new(place.directory.as_os_str().as_bytes())?;
-    // SAFETY: between fork and exec only setns, chdir, sigprocmask, setrlimit, prctl, landlock_restrict_self and seccomp
-    // are called, which are async-signal-safe.
+    // SAFETY: between fork and exec only setns, chdir, sigprocmask, setrlimit, prctl, landlock_restrict_self and
+    // seccomp are called, which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
             if let Some(root) = root
@@ -99,19 +98,19 @@ pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> R
         .with_context(|| format!("cannot start `{program}`"))
 }
 
-/// Where the standard error of a program goes whose standard output goes to `out`.
+/// File for the standard error of a program whose standard output goes to `out`.
 pub fn errors_of(out: &Path) -> PathBuf {
     out.with_extension("err")
 }
 
-/// Ends a program, and what it started in its process group.
+/// Ends a program and the processes in its group.
 pub fn end(child: &mut Child) {
     let group = nix::unistd::Pid::from_raw(child.id() as i32);
     let _ = killpg(group, Signal::SIGKILL);
     let _ = child.wait();
 }
 
-/// How a program ended, with the end of what it printed.
+/// Describes how a program ended, with the end of its output.
 pub fn describe_end(status: ExitStatus, out: &Path) -> String {
     let how = match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -128,7 +127,7 @@ pub fn describe_end(status: ExitStatus, out: &Path) -> String {
     tail.map_or(how.clone(), |t| format!("{how}: {t}"))
 }
 
-/// The end of a file, on one line.
+/// Returns the end of a file, on one line.
 fn tail(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     let from = bytes.len().saturating_sub(TAIL_BYTES);

@@ -1,5 +1,5 @@
-//! The root of the programs of a lab's flows: as a command of the user's own has it (root.rs), one for all of them, with a
-//! directory for each, which is kept.
+//! The root of the programs of a lab's flows: a root as for a user's command (root.rs), shared by all, with a directory
+//! for each program, which is kept.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use super::changes::{self, Kept};
 use super::program::HOME;
 use super::root::{self, Inside, Layers};
 
-/// Where each has its directory.
+/// Parent of the programs' directories.
 const PLACE: &str = "/lab";
-/// Under the run directory: what they left there.
+/// Directory of their kept files, in the run directory.
 const FILES: &str = "files";
 
 pub struct ProgramRoot {
@@ -22,7 +22,7 @@ pub struct ProgramRoot {
 }
 
 impl ProgramRoot {
-    /// With a directory for each of these programs, in a lab of these nodes.
+    /// Makes a root with a directory for each of these programs, in a lab of these nodes.
     pub fn make(names: &[String], nodes: Vec<String>) -> Result<Self> {
         let layers = Layers::make("flows")?;
         let inside = Inside {
@@ -33,7 +33,7 @@ impl ProgramRoot {
             readable: root::readable()?,
             ..Inside::default()
         };
-        // A thread of its own, since it is the caller that changes its root.
+        // A new thread does this, since its own root changes.
         let (namespace, layers) = std::thread::spawn(move || -> Result<(File, Layers)> {
             root::enter(Path::new(HOME), &layers, &inside)?;
             let namespace = File::open("/proc/thread-self/ns/mnt").context("a mount namespace")?;
@@ -48,7 +48,7 @@ impl ProgramRoot {
         &self.namespace
     }
 
-    /// Where the program of this name starts.
+    /// Directory in which the program of this name starts.
     pub fn directory(name: &str) -> PathBuf {
         Path::new(PLACE).join(name)
     }

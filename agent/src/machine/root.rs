@@ -1,5 +1,5 @@
-//! The root file system of a command (`netwarp exec`): the host's files below an overlay that takes all changes, and
-//! above it the small machine's own files. It belongs to a mount namespace; that of the agent is unchanged.
+//! The root file system of a command (`netwarp exec`): the host's files as the lower layer of an overlay that takes all
+//! changes, with the small machine's own files on top. It belongs to a mount namespace; the agent's is unchanged.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{DirBuilder, create_dir_all};
@@ -15,21 +15,21 @@ use nix::unistd::{chdir, pivot_root};
 
 use super::{NETNS_DIR, RUN_DIR, TC_DIRECTORY};
 
-/// In the agent's own /run, where the command does not see them.
+/// Directory prefix in the agent's /run, which the command does not see.
 const LAYERS: &str = "/run/layers-of-";
 const ROOT: &str = "/run/root";
 const UPPER: &str = "upper";
 const WORK: &str = "work";
 
 pub const HOSTNAME: &str = "netwarp";
-/// Under the run directory, from the engine: what the kernel has built in. modprobe looks into directories of the
-/// host's kernels, and fails for all others.
+/// File of the engine in the run directory: the modules that are built into the kernel. modprobe would look into
+/// directories of the host's kernels, and fail for all others.
 const BUILT_IN: &str = "modules/built-in";
-/// Under the run directory, from the guard: paths with a NUL after each.
+/// File of the guard in the run directory: paths with a NUL after each.
 pub const READABLE: &str = ".uml/readable";
 
-/// What the machine may read of the host below a home directory, as the guard allows it. No program sees the list,
-/// since it names the host's directories.
+/// Paths of the host below a home directory that the guard lets the machine read. No program sees the list, since it
+/// names the host's directories.
 pub fn readable() -> Result<Vec<PathBuf>> {
     static READ: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,20 +46,20 @@ pub fn readable() -> Result<Vec<PathBuf>> {
     Ok(read.insert(paths).clone())
 }
 
-/// The names of the modules that the kernel has built in, with blanks between.
+/// Names of the modules that are built into the kernel, separated by blanks.
 pub fn built_in_modules() -> Result<String> {
     let path = Path::new(RUN_DIR).join(BUILT_IN);
     std::fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
-/// What is mounted over the host's files: kind, place, options. A place that the host lacks is made.
+/// File systems that are mounted over the host's files: kind, place, options. A place that the host lacks is made.
 const FILE_SYSTEMS: [(&str, &str, &str); 9] = [
     ("proc", "proc", ""),
     ("sysfs", "sys", ""),
     ("cgroup2", "sys/fs/cgroup", ""),
     ("bpf", "sys/fs/bpf", ""),
     ("devtmpfs", "dev", "mode=755"),
-    // Terminals of its own: gid 5 is tty's everywhere.
+    // Private terminals: gid 5 is the group tty everywhere.
     (
         "devpts",
         "dev/pts",
@@ -69,7 +69,7 @@ const FILE_SYSTEMS: [(&str, &str, &str); 9] = [
     ("mqueue", "dev/mqueue", ""),
     ("tmpfs", "run", "mode=755"),
 ];
-/// In /dev, for what the kernel does not make by itself.
+/// Links in /dev that the kernel does not make.
 const LINKS: [(&str, &str); 5] = [
     ("dev/ptmx", "pts/ptmx"),
     ("dev/fd", "/proc/self/fd"),
@@ -77,9 +77,9 @@ const LINKS: [(&str, &str); 5] = [
     ("dev/stdout", "/proc/self/fd/1"),
     ("dev/stderr", "/proc/self/fd/2"),
 ];
-/// What everybody may write to.
+/// Directories that all users may write to.
 const SHARED: [&str; 2] = ["run/lock", "run/shm"];
-/// The same on every host, since programs ask for names there.
+/// The same on every host, since programs look up names there.
 const HOSTS: &str = "/etc/hosts";
 const FILES: [(&str, &str); 3] = [
     (
@@ -89,28 +89,28 @@ const FILES: [(&str, &str); 3] = [
     ("etc/hostname", "netwarp\n"),
     (
         "etc/resolv.conf",
-        "# A machine of its own: nobody answers.\n",
+        "# A machine by itself: nothing answers.\n",
     ),
 ];
-/// Where an empty home is made before it is mounted.
+/// Path at which an empty home is made before it is mounted.
 const OTHER_HOME: &str = "/run/home";
 const MODPROBE: &str = "/run/modprobe.d";
 const PKTGEN: &str = "pktgen";
 const PKTGEN_LOAD: &str = "/sys/module/pktgen/parameters/load";
-/// Where programs look for netem's distributions that come with iproute2's own build (NeST); distributions have them
-/// elsewhere.
+/// Directory where programs look for netem's distributions if they expect iproute2's own build (NeST); distributions of
+/// Linux have them elsewhere.
 const TC_TABLES: &str = "/usr/lib/tc";
-/// What groups of processes can be given shares of, as far as the kernel has it on.
+/// Controllers of which groups of processes can be given shares, if they are enabled in the kernel.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 
-/// Where a root keeps what is changed: below `upper` each changed file has its own path.
+/// Directories of a root's changes: below `upper` each changed file has its own path.
 pub struct Layers {
     pub upper: PathBuf,
     work: PathBuf,
 }
 
 impl Layers {
-    /// Those of whom `owner` names, in memory.
+    /// Makes the layers of `owner`, in memory.
     pub fn make(owner: &str) -> Result<Self> {
         let layers = PathBuf::from(format!("{LAYERS}{owner}"));
         create_dir_all(&layers)?;
@@ -127,27 +127,27 @@ impl Layers {
     }
 }
 
-/// What is inside beside the host's files.
+/// Contents of a root in addition to the host's files.
 #[derive(Debug, Default)]
 pub struct Inside {
-    /// Namespaces that are the nodes of a lab, which `ip netns` finds.
+    /// Namespaces of the lab's nodes, which `ip netns` finds.
     pub nodes: Vec<String>,
-    /// Files of its own, and whether they are programs. Their directories are made.
+    /// Files to create, and whether they are programs. Their directories are made.
     pub files: Vec<(PathBuf, String, bool)>,
     /// Lines for /etc/hosts.
     pub hosts: String,
-    /// Directories that are there.
+    /// Directories to create.
     pub directories: Vec<PathBuf>,
-    /// Names of modules that the kernel has built in, for which modprobe succeeds.
+    /// Names of modules that are built into the kernel, for which modprobe succeeds.
     pub modules: String,
-    /// Whether the run directory is there.
+    /// Whether the run directory is visible.
     pub run_dir: bool,
-    /// What the machine may read of a home directory of the host, everything under it included.
+    /// Paths below a home directory of the host that the machine may read, with everything under them.
     pub readable: Vec<PathBuf>,
 }
 
-/// Gives the calling thread, and all that it starts, a mount namespace with a root of its own. A `home` that the machine
-/// may not read, or that is not there, has nothing in it but what may be read.
+/// Gives the calling thread, and all that it starts, a mount namespace with its own root. A `home` that the machine may
+/// not read, or that does not exist, contains only what may be read.
 pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let root = Path::new(ROOT);
@@ -201,7 +201,7 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
         .modules
         .split_whitespace()
         .map(|name| match name {
-            // It is there from then on (patch 0047): it has a thread in every network namespace.
+            // pktgen exists from then on (patch 0047): it has a thread in every network namespace.
             PKTGEN => format!("install {name} echo 1 > {PKTGEN_LOAD}\n"),
             _ => format!("install {name} true\n"),
         })
@@ -213,8 +213,8 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
     inside.directories.iter().try_for_each(|d| make_place(d))
 }
 
-/// Mounts an empty directory over a home, with what may be read below it at its own place. A program, its virtual
-/// environment and the directory where it starts are often there.
+/// Mounts an empty directory over a home, with the readable paths below it in their places. A program, its virtual
+/// environment and its working directory are often there.
 fn empty(home: &Path, readable: &[PathBuf]) -> Result<()> {
     make_place(home)?;
     let home = home.canonicalize()?;
@@ -259,7 +259,7 @@ fn share_controllers(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The same namespace under the same name under the new root.
+/// Makes a node's namespace visible by the same name under the new root.
 fn show_namespace(root: &Path, node: &str) -> Result<()> {
     let old = Path::new(NETNS_DIR).join(node);
     let new = root.join(NETNS_DIR.trim_start_matches('/')).join(node);
@@ -268,7 +268,7 @@ fn show_namespace(root: &Path, node: &str) -> Result<()> {
     bind(&old, &new)
 }
 
-/// The same file or directory in another place as well; a directory is made there.
+/// Makes a file or directory visible in another place as well; a directory is created there.
 fn bind(old: &Path, new: &Path) -> Result<()> {
     if old.is_dir() {
         make_place(new)?;
@@ -277,7 +277,7 @@ fn bind(old: &Path, new: &Path) -> Result<()> {
         .with_context(|| format!("cannot mount {}", new.display()))
 }
 
-/// A program that looks for netem's distributions where iproute2 installs them finds them there.
+/// Provides netem's distributions where iproute2 installs them, for programs that look there.
 fn show_distributions() {
     let place = Path::new(TC_TABLES);
     if let (Some(real), false) = (std::env::var_os(TC_DIRECTORY), place.exists()) {
@@ -293,7 +293,7 @@ fn append(place: &Path, text: &str) -> Result<()> {
     std::fs::write(place, before + text).with_context(|| place.display().to_string())
 }
 
-/// A directory, unless there is one.
+/// Creates a directory, unless it exists.
 fn make_place(place: &Path) -> Result<()> {
     if place.is_dir() {
         return Ok(());
@@ -305,7 +305,8 @@ fn make_place(place: &Path) -> Result<()> {
         .with_context(|| place.display().to_string())
 }
 
-/// Where the host has another file, or a link that leads elsewhere. On a host without such a directory nobody asks.
+/// Replaces a file that differs on the host, or is a link that leads elsewhere. Without its directory no program reads
+/// it.
 fn pin(place: PathBuf, text: &str) {
     let _ = std::fs::remove_file(&place);
     let _ = std::fs::write(&place, text);
@@ -330,7 +331,7 @@ fn mount_at(kind: &str, place: &Path, options: &str) -> Result<()> {
     .with_context(|| format!("cannot mount {kind} at {}", place.display()))
 }
 
-/// The machine's name.
+/// Sets the machine's host name.
 pub fn set_hostname() -> Result<()> {
     let name = CString::new(HOSTNAME)?;
     // SAFETY: the name outlives the call.

@@ -1,4 +1,4 @@
-//! Addresses, permanent neighbours and routes of one node, and its interfaces brought up.
+//! Assigns addresses, permanent neighbours and routes to one node, and brings its interfaces up.
 
 use std::net::IpAddr;
 
@@ -44,7 +44,7 @@ pub fn bring_up(node: &mut Site) -> Result<()> {
     Ok(())
 }
 
-/// Has a node's interfaces know that they are connected, once the other ends are up.
+/// Lets a node's interfaces notice that they are connected, once the other ends are up.
 pub fn settle(node: &mut Site) -> Result<()> {
     let Site { route, ends, .. } = node;
     ends.iter().try_for_each(|(own, _)| {
@@ -109,7 +109,7 @@ fn octets(ip: IpAddr) -> Vec<u8> {
     }
 }
 
-/// struct ifaddrmsg; IFA_F_NODAD: the address is usable at once.
+/// A message with struct ifaddrmsg; IFA_F_NODAD: the address is usable at once.
 pub(super) fn add_address(index: u32, ip: IpAddr, prefix: u8) -> Request {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
@@ -131,7 +131,7 @@ pub(super) fn add_address(index: u32, ip: IpAddr, prefix: u8) -> Request {
         .attr(IFA_ADDRESS, &octets(ip))
 }
 
-/// struct ndmsg, permanent: no ARP and no neighbour discovery crosses the links.
+/// A message with struct ndmsg, permanent: neither ARP nor neighbour discovery crosses the links.
 fn add_neighbour(index: u32, ip: IpAddr, mac: &str) -> Result<Request> {
     const NDA_DST: u16 = 1;
     const NDA_LLADDR: u16 = 2;
@@ -150,7 +150,7 @@ fn add_neighbour(index: u32, ip: IpAddr, mac: &str) -> Result<Request> {
         .attr(NDA_LLADDR, &mac))
 }
 
-/// struct rtmsg in the main table.
+/// A message with struct rtmsg, for the main table.
 pub(super) fn add_route(index: u32, prefix: IpAddr, len: u8, via: IpAddr) -> Request {
     const RT_TABLE_MAIN: u8 = 254;
     const RTPROT_STATIC: u8 = 4;

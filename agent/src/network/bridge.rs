@@ -1,5 +1,5 @@
-//! The wire of a link as a bridge of two ports, for engines whose kernel may lack what redirects packets (matchall,
-//! mirred). It learns and floods; with two ports, each packet goes to the other one.
+//! The wire of a link as a bridge of two ports, for engines whose kernel may lack redirection (matchall, mirred). It
+//! learns and floods; with two ports, each packet goes to the other one.
 
 use anyhow::{Context, Result};
 
@@ -14,7 +14,7 @@ const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_BR_MCAST_SNOOPING: u16 = 23;
-/// Of a bridge's interface, from the wire's side of the link's first end.
+/// Offset of the bridge's index from that of the wire's side of the link's first end.
 const OFFSET: u32 = 100_000;
 
 /// Joins the wire's sides of both ends.
@@ -35,7 +35,7 @@ pub fn join(route: &mut Netlink, of: &Link) -> Result<()> {
     route.change(link::up(index))
 }
 
-/// A bridge that sends nothing by itself: no spanning tree, no multicast snooping.
+/// Creates a bridge that sends nothing itself: no spanning tree, no multicast snooping.
 pub fn create(index: u32) -> Request {
     Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL)
         .raw(&link::ifinfomsg(index, 0))

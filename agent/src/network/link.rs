@@ -1,4 +1,4 @@
-//! Links: for each end a veth pair, one side the node's interface, the other in the namespace of the wires.
+//! Links: a veth pair for each end, one side in the node, the other in the namespace of the wires.
 
 use std::os::fd::AsRawFd;
 
@@ -52,9 +52,9 @@ pub fn up(index: u32) -> Request {
     Request::new(RTM_NEWLINK, 0).raw(&ifinfomsg(index, libc::IFF_UP as u32))
 }
 
-/// Asks for an interface, which makes the kernel act at once on whether it has a carrier (rtnl_getlink(),
-/// linkwatch_sync_dev()). Left to itself it does so for a hundred interfaces a second (__linkwatch_run_queue()), and
-/// meanwhile the others drop what they are to send, and IPv6 takes no routes over them.
+/// Requests an interface's attributes, which makes the kernel update its carrier state at once (rtnl_getlink(),
+/// linkwatch_sync_dev()). By itself the kernel does so for a hundred interfaces a second (__linkwatch_run_queue()), and
+/// until then the others drop what they send, and IPv6 refuses routes over them.
 pub fn settle(index: u32) -> Request {
     Request::new(RTM_GETLINK, 0).raw(&ifinfomsg(index, 0))
 }
@@ -80,14 +80,14 @@ fn veth(link: &Link, end: &End, node_fd: i32) -> Result<Request> {
         }))
 }
 
-/// Two interfaces joined, of which the first has this index.
+/// Creates two joined interfaces, the first with this index.
 pub fn pair(index: u32) -> Request {
     Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL)
         .raw(&ifinfomsg(index, 0))
         .nest(IFLA_LINKINFO, |r| r.text(IFLA_INFO_KIND, "veth"))
 }
 
-/// struct ifinfomsg
+/// Encodes struct ifinfomsg.
 pub fn ifinfomsg(index: u32, flags: u32) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[4..8].copy_from_slice(&index.to_ne_bytes());

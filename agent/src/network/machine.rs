@@ -1,5 +1,5 @@
-//! This machine as one node of a lab: its own interfaces, in its own network namespace, become the ends of links. What
-//! was there before is saved elsewhere (`node/`). The lab is this node's part of the whole (`node/part.rs`).
+//! This machine as one node of a lab: its interfaces, in its own network namespace, become the ends of links. `node/`
+//! saves their previous state. The lab is this node's part of the whole (`part.rs`).
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
-/// What the names of the interfaces begin with that are made here.
+/// Prefix of the names of interfaces that are made here.
 pub const MADE_PREFIX: &str = "netwarp-";
 
-/// Sets up the interfaces of this node: sysctls, size of packets, offloads, addresses, routes, queues, and what happens
-/// to what arrives.
+/// Sets up the interfaces of this node: sysctls, MTU, offloads, addresses, routes, queues, and the treatment of
+/// arriving packets.
 pub fn set_up(lab: &Lab, backend: &'static dyn Backend) -> Result<Network> {
     let node = lab
         .nodes
@@ -80,7 +80,7 @@ fn interface(route: &mut Netlink, of: &Link, own: &End) -> Result<()> {
     Ok(())
 }
 
-/// Impairments of the scenario's wire are applied by an ifb to arriving packets: behind the queue of the sender.
+/// Applies the impairments of the scenario's wire to arriving packets by an ifb, which is behind the sender's queue.
 fn arrivals(route: &mut Netlink, lab: &Lab, own: &End, peer: &End) -> Result<()> {
     if !wire::is_impaired(lab, peer) {
         return Ok(());
@@ -108,19 +108,19 @@ pub fn remove(index: u32) -> Request {
 /// Takes an interface down.
 pub fn down(index: u32) -> Request {
     let mut message = link::ifinfomsg(index, 0);
-    // The flags that change, without their new values.
+    // The changed flags, without their new values.
     message[12..16].copy_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
     Request::new(RTM_NEWLINK, 0).raw(&message)
 }
 
-/// Sets how large packets may be.
+/// Sets an interface's MTU.
 pub fn set_mtu(index: u32, mtu: u32) -> Request {
     Request::new(RTM_NEWLINK, 0)
         .raw(&link::ifinfomsg(index, 0))
         .u32(IFLA_MTU, mtu)
 }
 
-/// A socket in the namespace of this thread.
+/// Opens a socket in the namespace of this thread.
 pub fn open() -> Result<Netlink> {
     Netlink::open(NETLINK_ROUTE)
 }

@@ -32,7 +32,7 @@ pub use offload::{read as read_offload, switch as switch_offload};
 use site::{Site, rest_after};
 pub use tc::DIRECTORY as TC_DIRECTORY;
 
-/// The hidden namespace of every link's wire.
+/// The hidden namespace of all links' wires.
 const WIRE: &str = "wire";
 
 /// Brings up `lo` in the network namespace of this thread.
@@ -65,14 +65,14 @@ impl Network {
         }
         let mut sites = Site::all(&network, lab)?;
         each(&mut sites, |site| {
-            // In this order: of an interface that comes up with addresses the kernel leaves out routes to their subnets
-            // where it has to allocate at once and cannot (GFP_ATOMIC in addrconf_permanent_addr()).
+            // The order matters: for an interface that comes up with addresses, the kernel leaves out routes to their
+            // subnets if an atomic allocation fails (GFP_ATOMIC in addrconf_permanent_addr()).
             address::bring_up(site)?;
             address::assign(site)?;
             address::connect(site)
         })?;
-        // Of every link both ends can send before anything sleeps or runs: what the kernel sends from a fresh interface
-        // (MLD reports) would be lost at an end that cannot, and the wire could not account for it.
+        // Both ends of each link must be able to send before anything sleeps or runs: otherwise the kernel's packets of
+        // a new interface (MLD reports) would be lost, and the wire could not account for them.
         each(&mut sites, address::settle)?;
         wire::settle(&network.wire, lab)?;
         each(&mut sites, opportunity::apply)?;
@@ -90,7 +90,7 @@ impl Network {
             )
         };
         let end = lab.end(change.index).with_context(place)?;
-        // At another machine's end only the wire is ours, where it arrives here.
+        // At the end of another machine, only the wire for packets that arrive here is ours.
         let node = self.nodes.get(&change.node);
         if let (Some(rate_bps), Some(before), Some(node)) = (change.rate_bps, &end.shaper, node) {
             let after = Shaper {
@@ -115,7 +115,7 @@ impl Network {
     }
 }
 
-/// Takes one step at every node.
+/// Carries out one step at every node.
 fn each(sites: &mut [Site], step: impl Fn(&mut Site) -> Result<()>) -> Result<()> {
     for (number, site) in sites.iter_mut().enumerate() {
         step(site).with_context(|| format!("node {}", site.name))?;

@@ -12,10 +12,10 @@ use crate::lab::Node;
 use crate::machine::NETNS_DIR;
 use crate::sysctl;
 
-/// The namespace in which the agent was started, to come back to.
+/// The namespace in which the agent was started, for returning to it.
 static HOME: OnceLock<File> = OnceLock::new();
 
-/// A named network namespace; `ip netns exec NAME` works on it as well.
+/// A named network namespace; `ip netns exec NAME` works on it, too.
 pub struct Namespace {
     file: File,
     syscall_ns: u64,
@@ -76,7 +76,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Runs `work` inside; sockets and processes that it makes stay there.
+    /// Runs `work` in the namespace; sockets and processes that it makes stay there.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)?;
         let value = work();
@@ -84,12 +84,12 @@ impl Namespace {
         Ok(value)
     }
 
-    /// What each system call takes of programs that are started inside.
+    /// Duration of each system call of programs that are started in it.
     pub fn syscall_ns(&self) -> u64 {
         self.syscall_ns
     }
 
-    /// For attributes such as IFLA_NET_NS_FD.
+    /// A descriptor for attributes such as IFLA_NET_NS_FD.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -15,7 +15,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The node that this whole machine is; None: it holds all of them.
+    /// The node that this whole machine is; None if it holds all nodes.
     pub fn machine_of(&self) -> Option<&str> {
         let mut names = self.nodes.keys();
         let is_one = self.backend.wiring() == Wiring::Cable;

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use anyhow::{Result, bail};
 
-/// Commands of struct ethtool_value that read and set, linux/ethtool.h.
+/// Commands that read and set struct ethtool_value, linux/ethtool.h, and their names.
 const SEGMENTATION: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),
@@ -12,7 +12,8 @@ const SEGMENTATION: [(u32, u32, &str); 3] = [
 ];
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
-/// One packet, one skb, unless the link asks for offloads: a super-packet would be one place in a queue.
+/// Switches offloads. They are off unless the link asks for them, so that one packet is one skb: a super-packet would
+/// take one place in a queue.
 pub fn switch(interface: &str, on: [bool; 3]) -> Result<()> {
     for ((_, command, name), on) in SEGMENTATION.iter().zip(on) {
         ask(interface, *command, name, u32::from(on))?;
@@ -20,7 +21,7 @@ pub fn switch(interface: &str, on: [bool; 3]) -> Result<()> {
     Ok(())
 }
 
-/// Whether each of them is on.
+/// Reads whether each offload is on.
 pub fn read(interface: &str) -> Result<[bool; 3]> {
     let mut on = [false; 3];
     for ((command, _, name), on) in SEGMENTATION.iter().zip(&mut on) {
@@ -30,7 +31,8 @@ pub fn read(interface: &str) -> Result<[bool; 3]> {
 }
 
 fn ask(interface: &str, command: u32, name: &str, value: u32) -> Result<u32> {
-    // SAFETY: socket(2) takes no memory; a non-negative result is a descriptor that is ours alone.
+    // SAFETY: socket(2) accesses no memory of this process; a non-negative result is a new descriptor that nothing else
+    // owns.
     let socket = unsafe {
         let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         if fd < 0 {

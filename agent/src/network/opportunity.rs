@@ -1,5 +1,5 @@
 //! Delivery opportunities in place of a rate: the root discipline of an end whose link follows a Mahimahi trace. The
-//! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; the queue below it is set up by tc.
+//! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; tc sets up the queue below it.
 
 use anyhow::{Context, Result};
 
@@ -16,12 +16,12 @@ const HANDLE: u32 = 0x0001_0000;
 const TCA_OPPORTUNITY_PARMS: u16 = 1;
 const TCA_OPPORTUNITY_TRACE: u16 = 2;
 
-/// How many entries of the trace go into one message: the attribute around them holds less than 64 kB.
+/// Number of trace entries in one message: the attribute around them holds less than 64 kB.
 const CHUNK: usize = 4096;
 /// sizeof(struct opportunity_entry)
 const ENTRY: usize = 8;
 
-/// Sets up every end of this node whose link follows opportunities; they begin with the run.
+/// Sets up every end of this node whose link follows opportunities, which begin with the run.
 pub fn apply(node: &mut Site) -> Result<()> {
     let Site {
         route, ends, t0_ns, ..
@@ -60,7 +60,7 @@ fn request(index: u32, flags: u16, attribute: u16, value: &[u8]) -> Request {
         .nest(TCA_OPTIONS, |r| r.attr(attribute, value))
 }
 
-/// struct opportunity_parms
+/// Encodes struct opportunity_parms.
 fn parameters(trace: &Opportunities, entries: usize, start_ns: i64) -> Result<Vec<u8>> {
     Ok([
         start_ns.to_ne_bytes().as_slice(),
@@ -73,7 +73,7 @@ fn parameters(trace: &Opportunities, entries: usize, start_ns: i64) -> Result<Ve
     .concat())
 }
 
-/// struct opportunity_entry, one after another: time and number.
+/// Encodes struct opportunity_entry for each entry: time and number.
 fn entries(trace: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for word in trace.split_ascii_whitespace() {
@@ -81,7 +81,7 @@ fn entries(trace: &str) -> Result<Vec<u8>> {
         for number in [at_ms, count] {
             let value: u32 = number
                 .parse()
-                .with_context(|| format!("{word:?} is no time of opportunities"))?;
+                .with_context(|| format!("{word:?} is not a time of opportunities"))?;
             bytes.extend_from_slice(&value.to_ne_bytes());
         }
     }

@@ -1,5 +1,5 @@
-//! What a network namespace has already: interfaces, addresses, routes, queueing disciplines, as the kernel lists them.
-//! Apart from its type, a listed message is the request that creates the same object again.
+//! The present state of a network namespace: interfaces, addresses, routes, queueing disciplines, as the kernel lists
+//! them. Apart from its type, a listed message is the request that creates the same object again.
 
 use std::net::IpAddr;
 
@@ -39,7 +39,7 @@ const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_KERNEL: u8 = 2;
 const RTM_F_CLONED: u32 = 0x200;
 const ROOT: u32 = 0xffff_ffff;
-/// Where ingress and clsact stand.
+/// Parent of ingress and clsact.
 const INGRESS: u32 = 0xffff_fff1;
 
 /// An interface.
@@ -56,11 +56,11 @@ pub struct Interface {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address(Vec<u8>);
 
-/// A route of the main table that somebody has set, as listed.
+/// A route of the main table that a user or program has set, as listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route(Vec<u8>);
 
-/// The queueing discipline of an interface, as listed; the kernel's own default, or somebody's.
+/// The queueing discipline of an interface, as listed; the kernel's default or another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Qdisc {
     pub index: u32,
@@ -115,7 +115,7 @@ impl Address {
         Some((given(IFA_LOCAL).or(given(IFA_ADDRESS))?, *self.0.get(1)?))
     }
 
-    /// Whether both are the same address of the same interface, however long each is still valid.
+    /// Whether both are the same address of the same interface, regardless of its remaining lifetime.
     pub fn is(&self, other: &Self) -> bool {
         self.index() == other.index() && self.ip() == other.ip()
     }
@@ -129,7 +129,7 @@ impl Address {
     }
 }
 
-/// Those of the main table which the kernel has not made by itself, as for addresses.
+/// Lists the routes of the main table that the kernel has not made by itself, as for addresses.
 pub fn routes(route: &mut Netlink) -> Result<Vec<Route>> {
     let mut found = Vec::new();
     route.dump(
@@ -145,7 +145,7 @@ pub fn routes(route: &mut Netlink) -> Result<Vec<Route>> {
     Ok(found)
 }
 
-/// How long a route has been there changes while one looks.
+/// Removes cache information, since the age of a route changes.
 fn without_cache(bytes: &[u8]) -> Vec<u8> {
     let (head, rest) = bytes.split_at(ROUTE.min(bytes.len()));
     let mut kept = head.to_vec();
@@ -165,7 +165,7 @@ impl Route {
             .map(|(_, value)| value)
     }
 
-    /// The interface that it leaves by; None where it has several, or none.
+    /// The interface that the route leaves by; None if it has several or none.
     pub fn index(&self) -> Option<u32> {
         self.attribute(RTA_OIF).map(|value| word(value, 0))
     }
@@ -174,7 +174,7 @@ impl Route {
         self.attribute(RTA_GATEWAY).and_then(ip)
     }
 
-    /// Whether it is to exactly this prefix, and goes before others to it.
+    /// Whether the route is to exactly this prefix, and precedes others to it.
     pub fn is_first_to(&self, prefix: IpAddr, len: u8) -> bool {
         let destination = self.attribute(RTA_DST).and_then(ip);
         let priority = self.attribute(RTA_PRIORITY).map_or(0, |v| word(v, 0));
@@ -192,10 +192,10 @@ impl Route {
     }
 }
 
-/// Of a route of IPv6 for which nobody has named one.
+/// Metric of an IPv6 route for which none was given.
 const IP6_RT_PRIO_USER: u32 = 1024;
 
-/// The interface by which packets to an address leave.
+/// Finds the interface by which packets to an address leave.
 pub fn leaves_by(route: &mut Netlink, to: IpAddr) -> Result<Option<u32>> {
     let octets: Vec<u8> = match to {
         IpAddr::V4(a) => a.octets().to_vec(),
@@ -216,7 +216,7 @@ pub fn leaves_by(route: &mut Netlink, to: IpAddr) -> Result<Option<u32>> {
     Ok(index)
 }
 
-/// The root and ingress disciplines of all interfaces, without what stands below them.
+/// Lists the root and ingress disciplines of all interfaces, without those below them.
 pub fn qdiscs(route: &mut Netlink) -> Result<Vec<Qdisc>> {
     let mut found = Vec::new();
     route.dump(
@@ -245,7 +245,7 @@ pub fn qdiscs(route: &mut Netlink) -> Result<Vec<Qdisc>> {
 }
 
 impl Qdisc {
-    /// Whether the kernel has chosen it.
+    /// Whether it is the kernel's choice.
     pub fn is_default(&self) -> bool {
         self.handle == 0
     }
@@ -254,7 +254,7 @@ impl Qdisc {
         self.parent == INGRESS
     }
 
-    /// Whether what is listed is all that it takes to make it again: no classes, filters or tables below it.
+    /// Whether the listed message is enough to make it again: it has no classes, filters or tables below it.
     pub fn can_be_made_again(&self) -> bool {
         const PLAIN: [&str; 9] = [
             "bfifo", "cake", "codel", "fq", "fq_codel", "fq_pie", "pfifo", "pie", "tbf",

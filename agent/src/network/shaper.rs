@@ -1,6 +1,6 @@
-//! The rate of a link's sending end, changed in place over netlink: a trace has thousands of changes, and a process of
-//! tc for each would take longer than the run. What is sent is what `tc class change … htb rate R ceil R burst 1
-//! cburst 1 quantum Q` sends (iproute2, q_htb.c).
+//! Changes the rate of a link's sending end in place over netlink: a trace has thousands of changes, and a process of
+//! tc for each would take longer than the run. The message is that of `tc class change … htb rate R ceil R burst 1
+//! cburst 1 quantum Q` (iproute2, q_htb.c).
 
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -45,7 +45,7 @@ fn class(index: u32, shaper: &Shaper) -> Request {
         })
 }
 
-/// struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; the size of buckets is given as time.
+/// Encodes struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; bucket sizes are times.
 fn parameters(shaper: &Shaper) -> Vec<u8> {
     let (bytes_per_s, quantum_bytes) = (shaper.rate_bps / 8, shaper.quantum_bytes);
     let of_a_byte = NS_PER_S / (bytes_per_s * TICK_NS);
@@ -58,7 +58,8 @@ fn parameters(shaper: &Shaper) -> Vec<u8> {
     bytes
 }
 
-/// struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate; the 64-bit attributes say more.
+/// Encodes struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate; the 64-bit attributes hold larger
+/// rates.
 fn rate_specification(bytes_per_s: u64) -> [u8; 12] {
     const CELL_LOG: u8 = 3;
     let mut bytes = [0; 12];

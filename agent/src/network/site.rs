@@ -1,4 +1,4 @@
-//! A node while its network is built: what belongs to it, found once for all nodes, and a socket that stays open.
+//! A node while its network is built: its parts, found once for all nodes, and a socket that stays open.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::backend::Backend;
 use crate::lab::{End, Lab, Route};
 use netwarp_records::netlink::Netlink;
 
-/// After so many nodes, or interfaces of one, the machine rests for a moment.
+/// Number of nodes, or of interfaces of one, after which the machine rests for a moment.
 const PER_REST: usize = 50;
 
-/// A node under construction.
+/// A node that is being set up.
 pub struct Site<'a> {
     pub name: &'a str,
     pub backend: &'static dyn Backend,
-    /// Its ends of links, each with the end that it faces.
+    /// The node's ends of links, each with the end that it faces.
     pub ends: Vec<(&'a End, &'a End)>,
     pub routes: Vec<&'a Route>,
-    /// When the run starts.
+    /// The run's start.
     pub t0_ns: i64,
-    /// A socket in its namespace.
+    /// A socket in the node's namespace.
     pub route: Netlink,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Rests if this is the last of so many.
+/// Rests after every `PER_REST` items.
 pub fn rest_after(backend: &dyn Backend, number: usize) {
     if number % PER_REST == PER_REST - 1 {
         backend.rest();

@@ -12,11 +12,11 @@ use super::site::Site;
 use crate::backend::Backend;
 use crate::lab::Change;
 
-/// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
+/// Environment variable of everything in a lab that names the directory of tc's tables and plug-ins.
 pub const DIRECTORY: &str = crate::machine::TC_DIRECTORY;
 
-/// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
-/// is a queue that the lab does not have.
+/// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: otherwise the lab would have
+/// another queue than it says.
 pub fn apply(network: &Network, node: &Site) -> Result<()> {
     let lines: Vec<String> = node
         .ends
@@ -38,8 +38,8 @@ pub fn change(network: &Network, change: &Change) -> Result<()> {
         .run(|| batch(network.backend, &change.node, &change.tc))?
 }
 
-/// Runs tc lines in the namespace of this thread, which is that of `node`. What a discipline draws when it is made
-/// depends on the node and the lines alone.
+/// Runs tc lines in the namespace of this thread, which is that of `node`. Random numbers that a discipline draws when
+/// it is made depend only on the node and the lines.
 fn batch(backend: &dyn Backend, node: &str, lines: &[String]) -> Result<()> {
     let first = lines.first().map_or("", String::as_str);
     backend.name_randomness(&format!("tc {node} {first}"))?;
@@ -62,7 +62,7 @@ fn batch(backend: &dyn Backend, node: &str, lines: &[String]) -> Result<()> {
     bail!("{}", explain(lines, &message))
 }
 
-/// tc's message, with the line that they are about ("Command failed -:3" counts from 1).
+/// Combines tc's message with the line that it is about ("Command failed -:3" counts from 1).
 fn explain(lines: &[String], message: &str) -> String {
     let number = message
         .lines()

@@ -10,10 +10,10 @@ use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const TCA_KIND: u16 = 1;
-/// The interface that qdiscs are tried at.
+/// Index of the interface on which qdiscs are tried.
 const INDEX: u32 = 1000;
 
-/// Makes one interface of each kind that labs are built of; those that the kernel refuses, with its reason.
+/// Makes one interface of each kind that labs need; returns those that the kernel refuses, with its reason.
 pub fn interfaces(route: &mut Netlink) -> Vec<(String, String)> {
     let trials = [("veth", pair(INDEX)), ("bridge", bridge::create(INDEX + 2))];
     let mut refused = Vec::new();
@@ -26,10 +26,10 @@ pub fn interfaces(route: &mut Netlink) -> Vec<(String, String)> {
     refused
 }
 
-/// Whether the kernel has a queueing discipline: one that it does not know it refuses before it reads any option.
+/// Checks whether the kernel has a queueing discipline: it refuses an unknown one before it reads any option.
 pub fn qdisc(route: &mut Netlink, kind: &str) -> Result<()> {
     let root = tcmsg(INDEX, 0x0001_0000, TC_H_ROOT, 0);
-    // What the one before may have left.
+    // Removes the discipline of the previous trial.
     let _ = route.change(Request::new(RTM_DELQDISC, 0).raw(&root));
     let request = Request::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL)
         .raw(&root)
@@ -40,7 +40,7 @@ pub fn qdisc(route: &mut Netlink, kind: &str) -> Result<()> {
     }
 }
 
-/// What qdisc_create() says of a kind without a module.
+/// Whether this is qdisc_create()'s message about a kind without a module.
 fn is_unknown(message: &str) -> bool {
     message.contains("kind is unknown") || message.contains("not found")
 }

@@ -1,5 +1,5 @@
 //! The wire between two interfaces: packets that arrive at one side are redirected to the other side's netem, which
-//! adds serialisation, delay and the rest. The nodes' own interfaces carry nothing but their queues.
+//! adds serialisation, delay and the rest. The nodes' own interfaces only have their queues.
 
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -44,7 +44,7 @@ pub fn connect(network: &Network, lab: &Lab, link: &Link) -> Result<()> {
     Ok(())
 }
 
-/// Whether the wire that leaves this end ever does more than to pass packets on.
+/// Whether the wire that leaves this end ever affects packets.
 pub(super) fn is_impaired(lab: &Lab, from: &End) -> bool {
     let changes = lab.changes.iter().filter(|c| c.index == from.index);
     changes
@@ -53,18 +53,18 @@ pub(super) fn is_impaired(lab: &Lab, from: &End) -> bool {
         .any(Wire::acts)
 }
 
-/// Has the wires' interfaces know that they are connected, once the nodes' are up.
+/// Lets the wires' interfaces notice that they are connected, once the nodes' are up.
 pub fn settle(wires: &Namespace, lab: &Lab) -> Result<()> {
     let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
     let mut ends = lab.links.iter().flat_map(|l| &l.ends);
     ends.try_for_each(|end| route.change(link::settle(end.wire_index)))
 }
 
-/// Changes the direction that leaves one end, in place: what is on the wire stays on it.
+/// Changes the direction that leaves one end, in place: packets on the wire stay on it.
 pub fn change(network: &Network, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
     let (from, to) = lab.ends(change.index)?;
     if network.backend.wiring() != Wiring::Redirect && !is_impaired(lab, from) {
-        // Its rate alone changes, which is the shaper's.
+        // Only the rate changes, which is the shaper's.
         return Ok(());
     }
     let before = lab
@@ -79,7 +79,7 @@ pub fn change(network: &Network, lab: &Lab, change: &Change, wire: &Wire) -> Res
     route.change(netem(to, wire, Some(before))?)
 }
 
-/// struct tcmsg
+/// Encodes struct tcmsg.
 pub(super) fn tcmsg(index: u32, handle: u32, parent: u32, info: u32) -> [u8; 20] {
     let mut bytes = [0; 20];
     for (at, value) in [(4, index), (8, handle), (12, parent), (16, info)] {
@@ -88,7 +88,7 @@ pub(super) fn tcmsg(index: u32, handle: u32, parent: u32, info: u32) -> [u8; 20]
     bytes
 }
 
-/// What arrives at one interface leaves by another.
+/// Redirects all packets that arrive at one interface to another.
 pub(super) fn redirect_all(route: &mut Netlink, arrives: u32, leaves: u32) -> Result<()> {
     route.change(clsact(arrives)).context("clsact")?;
     route.change(redirect(arrives, leaves)).context("mirred")
@@ -100,7 +100,7 @@ fn clsact(index: u32) -> Request {
         .text(TCA_KIND, "clsact")
 }
 
-/// `matchall action mirred egress redirect dev`: linux/pkt_cls.h, linux/tc_act/tc_mirred.h.
+/// Makes the filter `matchall action mirred egress redirect dev`: linux/pkt_cls.h, linux/tc_act/tc_mirred.h.
 fn redirect(arrives: u32, leaves: u32) -> Request {
     const TCA_MATCHALL_ACT: u16 = 2;
     const TCA_ACT_KIND: u16 = 1;
@@ -126,7 +126,7 @@ fn redirect(arrives: u32, leaves: u32) -> Request {
         })
 }
 
-/// The netem of the direction that arrives at `to`: a new one, or the one that was `before` changed in place.
+/// Makes the netem of the direction that arrives at `to`: a new one, or a change in place of the one that was `before`.
 pub(super) fn netem(to: &End, wire: &Wire, before: Option<&Wire>) -> Result<Request> {
     let flags = match before {
         None => NLM_F_CREATE | NLM_F_EXCL,
@@ -176,7 +176,7 @@ fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_ne_bytes()).collect()
 }
 
-/// What netem_change() resets unless it is given again, and what costs nothing to repeat.
+/// Adds attributes that netem_change() resets unless they are given again, and those that are harmless to repeat.
 fn fixed_attributes(request: Request, wire: &Wire) -> Request {
     let bytes_per_s = wire.rate_bps.map_or(UNLIMITED_WIRE_BYTES_PER_S, |rate| {
         rate / 8 + WIRE_ALLOWANCE_BYTES_PER_S
@@ -188,8 +188,8 @@ fn fixed_attributes(request: Request, wire: &Wire) -> Request {
         .u64(TCA_NETEM_RATE64, bytes_per_s)
 }
 
-/// Seed and correlations: given again, they would begin the random sequences again (prandom_seed_state(),
-/// init_crandom()), and each change would lose the same packets after it. So a change names only what differs.
+/// Adds seed and correlations. Repeating them would restart the random sequences (prandom_seed_state(),
+/// init_crandom()), so that the same packets would be lost after each change. So a change names only what differs.
 fn random_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
     let correlations = |w: &Wire| [probability(w.jitter_correlation), loss_correlation(w), 0];
     let mut request = request;
@@ -207,7 +207,7 @@ fn random_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Re
     request
 }
 
-/// The attributes of properties that have one alone (`wire.rs`).
+/// Adds the attributes that hold one property each (`wire.rs`).
 fn own_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
     let former = before.map(Wire::attributes).unwrap_or_default();
     wire.attributes()
@@ -219,7 +219,7 @@ fn own_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Reque
         .fold(request, |r, (_, new)| r.attr(new.number, &new.content))
 }
 
-/// Whether what can be marked is marked in place of being lost.
+/// Whether packets that can be marked are marked instead of lost.
 fn marks(wire: &Wire) -> bool {
     matches!(wire.loss, Some(Loss::Random { ecn: true, .. }))
 }
@@ -231,8 +231,8 @@ fn loss_correlation(wire: &Wire) -> u32 {
     }
 }
 
-/// The model of loss. Without this attribute netem_change() turns to random loss; a model in it begins in its good
-/// state again; and an empty one leaves model and state as they are, which is what a change of something else needs.
+/// Adds the model of loss. Without this attribute netem_change() returns to random loss; a model in it restarts in its
+/// good state; and an empty one keeps model and state, as a change of another property needs.
 fn loss_attribute(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
     let model = match &wire.loss {
         // struct tc_netem_gimodel: p13, p31, p32, p14, p23
@@ -267,8 +267,8 @@ fn loss_attribute(request: Request, wire: &Wire, before: Option<&Wire>) -> Reque
     })
 }
 
-/// The table of the jitter's distribution, where netem has to be given it: at first if it is not netem's own (uniform),
-/// and when it changes. netem cannot forget a table, so uniform becomes a table then.
+/// The table of the jitter's distribution, if netem has to be given it: at first unless it is netem's own (uniform),
+/// and when it changes. netem cannot forget a table, so a change to uniform needs a table.
 fn jitter_table(wire: &Wire, before: Option<&Wire>) -> Result<Option<Vec<u8>>> {
     match (&wire.distribution, before) {
         (Some(name), None) => distribution_table(name).map(Some),
@@ -279,7 +279,7 @@ fn jitter_table(wire: &Wire, before: Option<&Wire>) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Every fourth value of the range that stands for one jitter to either side (NETEM_DIST_SCALE is 8192).
+/// Every fourth value of the range of one jitter to either side (NETEM_DIST_SCALE is 8192).
 fn uniform_table() -> Vec<u8> {
     (-8192_i16..8192)
         .step_by(4)
@@ -287,7 +287,7 @@ fn uniform_table() -> Vec<u8> {
         .collect()
 }
 
-/// iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
+/// Reads iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
 fn distribution_table(name: &str) -> Result<Vec<u8>> {
     let place = std::env::var(tc::DIRECTORY).context(
         "this machine has no directory of iproute2's distributions, such as /usr/lib/tc",

@@ -12,7 +12,7 @@ use crate::network::{machine, parse_prefix};
 use crate::part::Own;
 use netwarp_records::netlink::Netlink;
 
-/// The interfaces by links that the inventory names, as this machine has them; and what is wrong with them.
+/// Finds this machine's interfaces by the links that the inventory names, and the problems with them.
 pub fn interfaces(
     names: &BTreeMap<String, String>,
     connection: &str,
@@ -37,7 +37,7 @@ pub fn interfaces(
             )),
             Some(i) if i.is_loopback => {
                 problems.push(format!(
-                    "{name} (link {link}) is the loopback interface, which is no end of a link"
+                    "{name} (link {link}) is the loopback interface, which cannot be an end of a link"
                 ));
             }
             Some(i) if carrying.contains(&i.index) => problems.push(format!(
@@ -78,7 +78,7 @@ fn names_of(there: &[Interface]) -> String {
     }
 }
 
-/// The peer of SSH_CONNECTION, and the address of this machine that it is connected to.
+/// Parses SSH_CONNECTION: the peer, and the address of this machine that it is connected to.
 fn ends_of(connection: &str) -> Option<[IpAddr; 2]> {
     let words: Vec<&str> = connection.split_whitespace().collect();
     match words[..] {
@@ -90,7 +90,7 @@ fn ends_of(connection: &str) -> Option<[IpAddr; 2]> {
     }
 }
 
-/// The interfaces over which packets of the SSH connection come and go.
+/// Finds the interfaces over which packets of the SSH connection come and go.
 fn carrying_ssh(route: &mut Netlink, connection: &str) -> Result<Vec<u32>> {
     let Some([peer, own]) = ends_of(connection) else {
         return Ok(Vec::new());
@@ -104,7 +104,7 @@ fn carrying_ssh(route: &mut Netlink, connection: &str) -> Result<Vec<u32>> {
     Ok(carrying)
 }
 
-/// What of this node's part of a lab is at odds with what the machine has.
+/// Finds conflicts between this node's part of a lab and the machine's network.
 pub fn network(part: &Lab, connection: &str) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let mut route = machine::open()?;
@@ -176,7 +176,7 @@ fn is_global(ip: IpAddr) -> bool {
 
 /// Whether the subnet of `ip` with a prefix of this length contains `other`.
 fn holds(ip: IpAddr, len: u8, other: IpAddr) -> bool {
-    // Those of IPv4 stand at the top, where their prefix is counted from.
+    // IPv4 addresses are in the top bits, where their prefix is counted from.
     let bits = |ip: IpAddr| match ip {
         IpAddr::V4(a) => u128::from(a.to_bits()) << 96,
         IpAddr::V6(a) => a.to_bits(),

@@ -1,4 +1,4 @@
-//! The orders of netwarp, each a line of JSON.
+//! Orders of netwarp, each a line of JSON.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -9,13 +9,13 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// netwarp sends a sign of life every second; a connection that has broken silently brings none.
+/// netwarp sends a sign of life every second, so a silent connection is broken.
 const SILENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Order {
-    /// Only that netwarp is there.
+    /// Only says that netwarp is there.
     Alive {},
     /// Read the clock.
     Clock {},
@@ -32,22 +32,22 @@ pub enum Order {
     End {},
 }
 
-/// Can this machine be this node? Nothing is changed.
+/// Asks whether this machine can be this node, without any change.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     pub node: String,
-    /// By the names of links.
+    /// Interfaces by the names of links.
     pub interfaces: BTreeMap<String, String>,
-    /// None: only what the machine is.
+    /// None: only the machine is described.
     pub lab: Option<Value>,
-    /// What is asked of `host-probe`.
+    /// The question for `host-probe`.
     pub kernel: Value,
     pub programs: Vec<String>,
     pub search_path: String,
 }
 
-/// Set up this node's part of the run's lab.
+/// Sets up this node's part of the run's lab.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prepare {
@@ -55,13 +55,13 @@ pub struct Prepare {
     pub interfaces: BTreeMap<String, String>,
     /// run.json
     pub run: Value,
-    /// What programs of the lab may read, as far as it is there; names that end in `*` begin with the rest
+    /// What programs of the lab may read, if it exists; names that end in `*` are prefixes
     pub read: Vec<String>,
     pub search_path: String,
 }
 
 impl Prepare {
-    /// What programs may read, by the names that are here.
+    /// Lists what programs may read, by the names that exist here.
     pub fn readable(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for path in &self.read {
@@ -101,7 +101,7 @@ impl Input {
         }
     }
 
-    /// The next order that is there as a whole.
+    /// Takes the next complete order.
     pub fn next_order(&mut self) -> Result<Option<Order>> {
         let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else {
             return Ok(None);
@@ -117,15 +117,17 @@ impl Input {
         self.closed
     }
 
-    /// Whether nothing has come for too long; asked when nothing waits to be taken, for the session may have been busy.
+    /// Whether nothing has come for too long. Asked only when nothing waits to be taken, since the session may have
+    /// been busy.
     pub fn is_silent(&self) -> bool {
         self.heard.elapsed() > SILENCE
     }
 
-    /// Takes what has come.
+    /// Reads what has arrived.
     pub fn fill(&mut self) -> Result<()> {
         let mut bytes = vec![0; 1 << 16];
-        // SAFETY: the pointer and the length are those of the vector. The buffer of std::io::stdin would hide what came.
+        // SAFETY: the pointer and the length are those of the vector. The buffer of std::io::stdin would hide input
+        // from poll().
         let got = unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) };
         match usize::try_from(got) {
             Ok(0) => self.closed = true,

@@ -1,6 +1,6 @@
-//! The run on this machine, in two processes beside the session's own. The keeper starts the run, as the first process of
-//! a pid namespace, and ends it. If the session dies, the keeper restores the machine; if the keeper dies, the run dies
-//! with it and the session restores; if the run dies, both are there.
+//! Keeps the run on this machine, in two processes beside the session's. The keeper starts the run, as the first
+//! process of a pid namespace, and ends it. If the session dies, the keeper restores the machine; if the keeper dies,
+//! the run dies with it and the session restores; if the run dies, both are there.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,28 +27,28 @@ use crate::host::{
 use crate::init;
 use crate::part::Own;
 
-/// The other two processes, as the session sees them.
+/// The keeper and the run, as the session sees them.
 pub struct Keeper {
     pid: Pid,
     /// Readable when the keeper has ended.
     pub ended: OwnedFd,
-    /// Signals of the run come here, and its start goes there.
+    /// Carries signals of the run to the session, and its start to the run.
     pub run: File,
-    /// How the run ended comes here; its end tells the keeper that the session has.
+    /// Reports how the run ended; its other end tells the keeper that the session has ended.
     pub report: File,
 }
 
-/// What a run is given: which node this machine is, by which interfaces, and the surroundings of programs.
+/// What a run needs to know: the machine's node, its interfaces, and the environment of programs.
 pub struct Surroundings<'a> {
     pub node: &'a str,
     pub own: &'a BTreeMap<String, Own>,
-    /// Of programs.
+    /// Paths that programs may read.
     pub read: &'a [PathBuf],
     pub search_path: &'a str,
 }
 
 impl Keeper {
-    /// Starts both; `state` is what the keeper restores.
+    /// Starts both processes; `state` is what the keeper restores.
     pub fn start(dir: &Path, state: &State, around: &Surroundings) -> Result<Self> {
         let console = File::create(dir.join("console.log")).context("console.log")?;
         let pair = || {
@@ -60,9 +60,9 @@ impl Keeper {
             )
         };
         let ((run, of_run), (report, of_report)) = (pair()?, pair()?);
-        // SAFETY: PR_SET_CHILD_SUBREAPER takes one integer. What the keeper leaves is this process's to wait for.
+        // SAFETY: PR_SET_CHILD_SUBREAPER takes one integer. This process waits for children that the keeper leaves.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
-        // SAFETY: this process has one thread, so the child may do all that it could.
+        // SAFETY: this process has one thread, so the child may do anything that it could.
         match unsafe { fork() }.context("cannot start a process")? {
             ForkResult::Parent { child } => Ok(Self {
                 ended: process_fd(child)?,
@@ -78,8 +78,8 @@ impl Keeper {
         }
     }
 
-    /// Tells the run the instant at which it begins, or `STOP_RUN`. A run that has just died hears nothing, and its end is
-    /// reported by itself.
+    /// Tells the run its starting instant, or `STOP_RUN`. A run that has just died does not receive it, and its end is
+    /// reported separately.
     pub fn tell_run(&mut self, order: i64) -> Result<()> {
         match self.run.write_all(&order.to_ne_bytes()) {
             Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
@@ -89,7 +89,7 @@ impl Keeper {
         }
     }
 
-    /// Ends both, and waits for all that they leave.
+    /// Ends both, and waits for all processes that they leave.
     pub fn end(mut self) {
         let _ = self.report.write_all(b"E");
         let mut fds = [PollFd::new(self.ended.as_fd(), PollFlags::POLLIN)];
@@ -100,12 +100,12 @@ impl Keeper {
     }
 }
 
-/// Waits for every child, and every process that a child has left.
+/// Waits for every child, and for orphans that children have left.
 pub fn reap() {
     while !matches!(waitpid(Pid::from_raw(-1), None), Err(Errno::ECHILD)) {}
 }
 
-/// The keeper's life.
+/// Runs the keeper to its end.
 fn keep(
     dir: &Path,
     state: &State,
@@ -116,7 +116,7 @@ fn keep(
 ) -> Result<()> {
     go_before_others();
     let flags = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
-    // The keeper itself stays where it can see what it restores: only its child enters.
+    // The keeper stays where it sees what it restores: only its child enters the namespaces.
     let (parent_ends, parent) = nix::unistd::pipe()?;
     unshare(CloneFlags::CLONE_NEWPID).context("this machine refuses a pid namespace")?;
     // SAFETY: this process has one thread.
@@ -162,7 +162,7 @@ fn keep(
         if told {
             let mut order = [0];
             let alone = report.read(&mut order).unwrap_or(0) == 0;
-            // With this process the kernel ends everything in its pid namespace.
+            // The kernel ends everything in its pid namespace with this process.
             let _ = kill(child, Signal::SIGKILL);
             let _ = waitpid(child, None);
             if alone {
@@ -183,7 +183,7 @@ fn exit_status(status: WaitStatus) -> u8 {
     }
 }
 
-/// The life of the run's first process.
+/// Runs the run's first process to its end.
 fn run(around: &Surroundings, of_run: OwnedFd) -> ! {
     settle_environment(around.search_path, tc_directory().as_deref());
     backend::connect_ssh(of_run, around.node, around.own);
@@ -191,7 +191,7 @@ fn run(around: &Surroundings, of_run: OwnedFd) -> ! {
     std::process::exit(i32::from(code != ExitCode::SUCCESS));
 }
 
-/// Where tc has its tables of distributions and its plug-ins. Debian keeps them with the libraries of the machine's
+/// The directory of tc's distribution tables and plug-ins. Debian keeps them with the libraries of the machine's
 /// architecture.
 fn tc_directory() -> Option<PathBuf> {
     let architecture = std::env::consts::ARCH;

@@ -14,14 +14,14 @@ const PLACE: &str = "/run/netwarp-node";
 const LOCK: &str = "/run/netwarp-node/lock";
 const STATE: &str = "/run/netwarp-node/state.json";
 
-/// This machine is this session's until all processes that hold it have ended.
+/// Ownership of this machine, which lasts until all processes that hold the lock have ended.
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the machine for a session; `whose` is what another session is told if it finds the machine taken. What a
-    /// killed session has left is restored first; the sentence is about that.
+    /// Takes the machine for a session; `whose` is what another session is told if it finds the machine taken. Restores
+    /// the machine first after a session that was killed; the sentence returned reports that.
     pub fn take(whose: &str) -> Result<(Self, Option<String>)> {
         let mut file = loop {
             fs::create_dir_all(PLACE).with_context(|| format!("cannot create {PLACE}"))?;
@@ -41,7 +41,7 @@ impl Lock {
                 let _ = file.read_to_string(&mut by);
                 bail!("another lab is running on this machine: {}", by.trim());
             }
-            // Whoever held it may have removed it between opening and locking.
+            // The previous holder may have removed the file between opening and locking.
             let same = fs::metadata(LOCK).is_ok_and(|now| {
                 file.metadata()
                     .is_ok_and(|own| (own.dev(), own.ino()) == (now.dev(), now.ino()))
@@ -57,19 +57,19 @@ impl Lock {
         Ok((Self { _file: file }, note))
     }
 
-    /// Writes what there is to restore before it is changed.
+    /// Saves the state to restore before it is changed.
     pub fn remember(&self, state: &State) -> Result<()> {
         let part = format!("{STATE}.part");
         fs::write(&part, serde_json::to_string(state)?).context(part.clone())?;
         fs::rename(&part, STATE).context(STATE)
     }
 
-    /// All is as it was.
+    /// Removes the saved state: the machine is restored.
     pub fn forget(&self) {
         let _ = fs::remove_file(STATE);
     }
 
-    /// Removes every trace of it.
+    /// Removes the lock and all other files.
     pub fn release(self) {
         self.forget();
         let _ = fs::remove_file(LOCK);
@@ -99,7 +99,7 @@ fn restore_left() -> Result<Option<String>> {
     ))
 }
 
-/// Removes a run's directory, which is one of ours by its name.
+/// Removes a run's directory, if its name shows that it is one of netwarp's.
 pub fn remove_dir(dir: &Path) {
     let name = dir.file_name().map(|n| n.to_string_lossy().into_owned());
     if name.is_some_and(|name| name.starts_with("netwarp-")) {
@@ -107,7 +107,7 @@ pub fn remove_dir(dir: &Path) {
     }
 }
 
-/// Removes the state and the lock of a session that is gone itself.
+/// Removes the state and the lock of a session that is gone.
 pub fn forget_all() {
     for file in [STATE, LOCK] {
         let _ = fs::remove_file(file);

@@ -1,5 +1,5 @@
 //! The engine `ssh` on a machine that is a node: a session with netwarp over standard input and output, which an SSH
-//! connection carries. It reports what the machine has, sets up the node's part of a lab, runs it, and restores the
+//! connection carries. It reports the machine's properties, sets up the node's part of a lab, runs it, and restores the
 //! machine, also when the connection breaks (standard input then closes, or falls silent).
 
 mod check;
@@ -34,13 +34,13 @@ use crate::lab::{Lab, RunFile};
 use crate::part::{self, Own};
 use crate::time::{monotonic_ns, realtime_offset_ns, skew_clocks};
 
-/// A test's alone: how this node's clock differs from the machine's.
+/// For tests only: how this node's clock differs from the machine's.
 const TEST_CLOCK: &str = "NETWARP_TEST_CLOCK";
-/// Under the session's directory.
+/// The run's directory, in the session's directory.
 const RUN: &str = "run";
-/// More than the reason of a run takes.
+/// More than the reason of a run's failure takes.
 const RESERVE_BYTES: usize = 64 << 10;
-/// How often the session looks whether netwarp is still there, in milliseconds.
+/// Interval of checking whether netwarp is still there, in milliseconds.
 const MOMENT_MS: u16 = 1000;
 
 #[derive(clap::Args)]
@@ -48,20 +48,20 @@ pub struct Options {
     /// The session's own directory, which holds this program and is removed at the end
     #[arg(long)]
     dir: PathBuf,
-    /// What sshd says of the connection (SSH_CONNECTION)
+    /// sshd's description of the connection (SSH_CONNECTION)
     #[arg(long, default_value = "")]
     connection: String,
-    /// What other sessions are told when they find the machine taken
+    /// Message for other sessions that find the machine taken
     #[arg(long, default_value = "")]
     whose: String,
-    /// A test's alone: how this node's clock differs from the machine's (sudo forgets the environment)
+    /// For tests only: how this node's clock differs from the machine's (sudo forgets the environment)
     #[arg(long, hide = true)]
     clock: Option<String>,
 }
 
-/// A session with netwarp, to its end.
+/// Runs a session with netwarp to its end.
 pub fn main(options: Options) -> ExitCode {
-    // What ends a login must not end what restores the machine.
+    // Signals that end a login must not end the process that restores the machine.
     let signals = [
         Signal::SIGHUP,
         Signal::SIGINT,
@@ -87,17 +87,17 @@ struct Session {
     options: Options,
     output: Output,
     lock: Option<Lock>,
-    /// What is to be restored.
+    /// The state to restore.
     state: Option<State>,
     keeper: Option<Keeper>,
     late_ns: Option<i64>,
     /// Whether the run is over.
     ended: bool,
-    /// Of the lab's interfaces by those of this machine.
+    /// The lab's indices of interfaces, by this machine's.
     indices: BTreeMap<u32, u32>,
 }
 
-/// What has happened while the session waited.
+/// An event for which the session waits.
 enum Event {
     Order(Box<Order>),
     Run,
@@ -119,7 +119,7 @@ impl Session {
         })
     }
 
-    /// Until netwarp ends it, or is gone; afterwards the machine is as it was.
+    /// Runs until netwarp ends the session, or is gone; afterwards the machine is as it was.
     fn last(mut self) -> Result<()> {
         let outcome = self.converse();
         if let Some(keeper) = self.keeper.take() {
@@ -166,7 +166,7 @@ impl Session {
             }
             let stdin = std::io::stdin();
             let mut fds = vec![PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-            // Once the run has ended, its ends stay readable.
+            // Once the run has ended, its descriptors stay readable.
             if let Some(keeper) = self.keeper.as_ref().filter(|_| !self.has_ended()) {
                 for fd in [
                     keeper.run.as_fd(),
@@ -225,7 +225,7 @@ impl Session {
                 Some(keeper) => keeper.tell_run(STOP_RUN),
                 None => Ok(()),
             },
-            // The keeper stays: should this process be killed now, it removes the last traces.
+            // The keeper stays: if this process is killed now, the keeper removes the last traces.
             Order::Fetch {} => {
                 let failed = self.restore();
                 let root = self.options.dir.join(RUN);
@@ -236,7 +236,7 @@ impl Session {
         }
     }
 
-    /// This machine's interfaces at the node's links, and what stands in the way of the node's part of a lab.
+    /// Finds this machine's interfaces at the node's links, and obstacles to the node's part of a lab.
     fn problems(
         &mut self,
         interfaces: &BTreeMap<String, String>,
@@ -338,7 +338,7 @@ impl Session {
         Ok(())
     }
 
-    /// A signal of the run's.
+    /// Handles a signal of the run.
     fn hear_run(&mut self) -> Result<()> {
         let Some(keeper) = &mut self.keeper else {
             return Ok(());
@@ -356,7 +356,7 @@ impl Session {
         }
     }
 
-    /// The run has ended without a word of its own.
+    /// Reports a run that has ended without a signal.
     fn run_died(&mut self) -> Result<()> {
         let mut status = [0];
         let told = match &mut self.keeper {
@@ -364,14 +364,14 @@ impl Session {
             None => false,
         };
         if !told {
-            // Nobody keeps the run any more, and the kernel is ending it.
+            // The keeper has ended, and the kernel is ending the run.
             keeper::reap();
         }
         self.run_ended(told.then_some(status[0]))
     }
 
-    /// The run is over here. Others may need this node a little longer, so that it stays what it is until netwarp, which
-    /// hears of all, asks for the records.
+    /// Reports that the run is over here. Others may need this node a little longer, so it stays as it is until
+    /// netwarp, which hears of all nodes, asks for the records.
     fn run_ended(&mut self, status: Option<u8>) -> Result<()> {
         self.ended = true;
         self.output.answer(&json!({
@@ -388,7 +388,7 @@ impl Session {
         self.restore()
     }
 
-    /// Makes the machine what it was; what could not be done.
+    /// Restores the machine; returns what could not be restored.
     fn restore(&mut self) -> Vec<String> {
         let Some(state) = self.state.take() else {
             return Vec::new();
@@ -401,7 +401,7 @@ impl Session {
     }
 }
 
-/// What this kernel refuses, as `netwarp-agent host-probe` answers.
+/// Finds what this kernel refuses, as `netwarp-agent host-probe` answers.
 fn probe(asked: &Value) -> Result<Value> {
     let mut child = Command::new("/proc/self/exe")
         .arg("host-probe")
@@ -420,7 +420,7 @@ fn probe(asked: &Value) -> Result<Value> {
     bail!("{}", String::from_utf8_lossy(&output.stderr).trim())
 }
 
-/// SHA-256 of a program of this machine; None if it has none of that name.
+/// SHA-256 of a program of this machine; None if the program is missing.
 fn digest(name: &str, search_path: &str) -> Option<String> {
     let places = search_path
         .split(':')

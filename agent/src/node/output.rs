@@ -1,4 +1,4 @@
-//! What a session writes: a line of JSON for each answer, and files, each after a line with its name and its size.
+//! Output of a session: a line of JSON for each answer, and files, each after a line with its name and its size.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
-/// How long a write may block, in milliseconds, before its reader counts as gone.
+/// Longest time that a write may block, in milliseconds; then its reader counts as gone.
 const PATIENCE_MS: u16 = 20_000;
 const CHUNK: usize = 1 << 16;
 
@@ -32,7 +32,7 @@ impl Output {
         self.write(&line)
     }
 
-    /// Every file of a directory and what is under it; of those of programs no link is followed.
+    /// Sends every file in a directory and below; links, which programs may have made, are not followed.
     pub fn files(&self, root: &Path, place: &Path) -> Result<()> {
         let mut entries: Vec<_> = std::fs::read_dir(place)
             .with_context(|| place.display().to_string())?
@@ -79,7 +79,7 @@ impl Output {
                     let mut fds = [PollFd::new(out.as_fd(), PollFlags::POLLOUT)];
                     ensure!(
                         poll(&mut fds, PATIENCE_MS).unwrap_or(1) > 0,
-                        "nobody reads what is written"
+                        "netwarp no longer reads the session's output"
                     );
                 }
                 e => return Err(e.into()),

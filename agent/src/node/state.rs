@@ -12,10 +12,10 @@ use crate::network::present::{self, Address, Qdisc, Route};
 use crate::network::{machine, read_offload, switch_offload};
 use crate::part::Own;
 
-/// What a run may change of a machine.
+/// The state of a machine that a run may change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
-    /// Of the run, in /tmp or where the inventory says.
+    /// The run's directory, in /tmp or where the inventory says.
     pub dir: PathBuf,
     interfaces: Vec<Interface>,
     addresses: Vec<Address>,
@@ -35,11 +35,11 @@ struct Interface {
 
 const SYSCTLS: &str = "/proc/sys/net";
 const PLACES: [&str; 3] = ["core", "ipv4", "ipv6"];
-/// Some settings write others.
+/// Repeated, since writing some settings changes others.
 const PASSES: usize = 3;
 
 impl State {
-    /// What this machine is like now.
+    /// Reads the present state of this machine.
     pub fn read(dir: &Path, own: &BTreeMap<String, Own>) -> Result<Self> {
         let mut route = machine::open()?;
         let mut interfaces = Vec::new();
@@ -150,7 +150,7 @@ impl State {
         let now = present::interfaces(&mut route)?;
         for before in &self.interfaces {
             let Some(now) = now.iter().find(|i| i.index == before.index) else {
-                continue; // It has been taken out since.
+                continue; // It has been removed meanwhile.
             };
             if read_offload(&before.name)? != before.offload {
                 switch_offload(&before.name, before.offload)?;
@@ -196,7 +196,7 @@ fn remove_made() -> Result<()> {
     Ok(())
 }
 
-/// Every setting of the network that can be read and written.
+/// Reads every setting of the network that can be read and written.
 fn sysctls() -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut places: Vec<PathBuf> = PLACES.map(|p| Path::new(SYSCTLS).join(p)).to_vec();
@@ -215,7 +215,7 @@ fn sysctls() -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Not what is drawn by chance, and not what acts when it is written.
+/// Excludes random values, and files that trigger an action when written.
 fn is_setting(path: &Path) -> bool {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     let name = name.unwrap_or_default();

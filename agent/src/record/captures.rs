@@ -1,4 +1,4 @@
-//! Captures: their filters are compiled here; the packets are the backend's to take.
+//! Captures: compiles their filters; the backend takes the packets.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use crate::lab::Lab;
 use crate::network::Network;
 
-/// Opens every capture of the lab; packets come once recording is on.
+/// Opens every capture of the lab; packets are captured once recording is on.
 pub fn open(network: &Network, lab: &Lab) -> Result<()> {
     for (id, capture) in lab.record.captures.iter().enumerate() {
         let place = || {
@@ -31,7 +31,7 @@ pub fn open(network: &Network, lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A filter in tcpdump's syntax, compiled by tcpdump to classic BPF, in numbers.
+/// Compiles a filter in tcpdump's syntax by tcpdump to classic BPF, in numbers.
 fn compile(words: &str) -> Result<String> {
     let output = Command::new("tcpdump")
         .args(["-ddd", "-y", "EN10MB", "--", words])

@@ -1,5 +1,5 @@
 //! `links.arrows`: counters of every node interface, read in one dump from the wires' side of the veth pairs
-//! (RTM_GETSTATS): what the wire received, the node sent.
+//! (RTM_GETSTATS): packets that the wire received, the node sent.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,9 +22,9 @@ const MESSAGE: usize = 12;
 /// Samples of links.
 pub struct Links {
     wire: Netlink,
-    /// Of the nodes' interfaces by those that are read: the wires' sides, or with a cable themselves.
+    /// The nodes' interfaces, by the interfaces that are read: the wires' sides, or with a cable the nodes' own.
     indices: FxHashMap<u32, u32>,
-    /// Whether it is the node's own side that is read.
+    /// Whether the node's own side is read.
     own: bool,
     table: Batch<links::Rows>,
 }
@@ -64,14 +64,14 @@ impl Links {
     }
 }
 
-/// Packets and bytes of one direction of an interface.
+/// Counters of one direction of an interface: packets and bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counters {
     pub packets: u64,
     pub bytes: u64,
 }
 
-/// What every interface of a namespace has received and sent so far, by its own index.
+/// Reads what every interface of a namespace has received and sent so far, by the interface's index.
 pub fn read_all(namespace: &Namespace) -> Result<BTreeMap<u32, [Counters; 2]>> {
     let mut route = namespace.run(|| Netlink::open(NETLINK_ROUTE))??;
     let mut counters = BTreeMap::new();
@@ -93,7 +93,7 @@ fn request() -> Request {
     Request::new(RTM_GETSTATS, 0).raw(&message)
 }
 
-/// What the wire's side received, the node sent.
+/// Swaps the directions: packets that the wire's side received, the node sent.
 fn read(
     payload: &[u8],
     indices: &FxHashMap<u32, u32>,
@@ -128,8 +128,8 @@ fn read(
     })
 }
 
-/// The first of struct rtnl_link_stats64: rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped,
-/// tx_dropped.
+/// Parses the first fields of struct rtnl_link_stats64: rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors,
+/// tx_errors, rx_dropped, tx_dropped.
 fn read_stats(payload: &[u8]) -> Option<(u32, [u64; 8])> {
     let index = payload
         .get(4..8)

@@ -1,5 +1,5 @@
-//! `machine.arrows`: what else the machine did during the run, if it may disturb it: proc_stat(5), the kernel's
-//! /proc/net/softnet_stat (softnet_seq_show()) and /proc/net/snmp.
+//! `machine.arrows`: other activity of the machine during the run, if it may disturb the run: proc_stat(5), the
+//! kernel's /proc/net/softnet_stat (softnet_seq_show()) and /proc/net/snmp.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::time::{realtime_offset_ns, take_lateness};
 use netwarp_records::table::Batch;
 use netwarp_records::tables::machine;
 
-/// Between two rows at least.
+/// Shortest time between two rows.
 const STEP_NS: i64 = 100_000_000;
 
 /// Samples of the machine.
@@ -68,7 +68,7 @@ impl Machine {
     }
 }
 
-/// Empty if it cannot be read, as where a container hides it.
+/// Reads a file; empty if that fails, as in a container that hides it.
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
@@ -77,7 +77,7 @@ fn cpu_us(clock: ClockId) -> u64 {
     clock_gettime(clock).map_or(0, |t| (t.tv_sec() * 1_000_000 + t.tv_nsec() / 1000) as u64)
 }
 
-/// How many processors there are, and in ticks what they worked, and what other machines took of them.
+/// Returns the number of processors, their busy time in ticks, and the time that other machines took of them.
 fn processors(stat: &str) -> (u16, [u64; 2]) {
     let is_processor = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
     let cpus = stat.lines().filter(is_processor).count();
@@ -88,8 +88,8 @@ fn processors(stat: &str) -> (u16, [u64; 2]) {
     (cpus as u16, [busy, at(7)])
 }
 
-/// Packets dropped before any protocol saw them, and how often a processor had more than it may take at once; a line
-/// for each processor, hexadecimal.
+/// Counts packets dropped before any protocol saw them, and how often a processor had more packets than it may take at
+/// once; a line for each processor, hexadecimal.
 fn softnet(text: &str) -> [u64; 2] {
     let mut sums = [0; 2];
     for line in text.lines() {
@@ -100,7 +100,7 @@ fn softnet(text: &str) -> [u64; 2] {
     sums
 }
 
-/// Datagrams that a full socket has lost (`RcvbufErrors` of `Udp`).
+/// Counts datagrams that were lost at full sockets (`RcvbufErrors` of `Udp`).
 fn buffer_errors(snmp: &str) -> u64 {
     let mut lines = snmp.lines().filter(|line| line.starts_with("Udp: "));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
@@ -112,7 +112,7 @@ fn buffer_errors(snmp: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// The numbers after the first word.
+/// Parses the numbers after the first word.
 fn numbers(line: &str, radix: u32) -> Vec<u64> {
     line.split_whitespace()
         .skip(1)

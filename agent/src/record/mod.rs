@@ -1,4 +1,4 @@
-//! What a run leaves behind beside exact records: samples over netlink, and captures.
+//! Records of a run in addition to the exact ones: samples over netlink, and captures.
 
 pub mod captures;
 mod links;
@@ -40,7 +40,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// One sample of everything, stamped `time_ns` from t0; the `last` is at the run's end.
+    /// Takes one sample of everything, stamped `time_ns` from t0; the `last` is at the run's end.
     pub fn sample(&mut self, time_ns: i64, last: bool) -> Result<()> {
         self.sockets.sample(time_ns)?;
         self.queues.sample(time_ns)?;
@@ -54,7 +54,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining rows.
     pub fn finish(mut self) -> Result<()> {
         self.sockets.finish()?;
         self.queues.finish()?;

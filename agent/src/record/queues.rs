@@ -110,7 +110,7 @@ impl Queues {
     }
 }
 
-/// Every qdisc of a namespace as it is now.
+/// Reads every qdisc of a namespace.
 pub fn read_all(namespace: &Namespace) -> Result<Vec<Qdisc>> {
     let mut route = namespace.run(|| Netlink::open(NETLINK_ROUTE))??;
     let mut qdiscs = Vec::new();
@@ -153,7 +153,7 @@ fn read(payload: &[u8]) -> Option<Qdisc> {
     Some(qdisc)
 }
 
-/// struct gnet_stats_basic, struct gnet_stats_queue
+/// Parses struct gnet_stats_basic or struct gnet_stats_queue.
 fn read_stats(stats: &[u8], qdisc: &mut Qdisc) {
     for (kind, value) in attributes(stats) {
         match kind {

@@ -1,4 +1,4 @@
-//! `sockets.arrows`: struct tcp_info of every TCP connection of the nodes that flows begin or end at, with the blocks of
+//! `sockets.arrows`: struct tcp_info of every TCP connection in the nodes where flows begin or end, with the blocks of
 //! BBR, Vegas and DCTCP.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! `sysctls.arrows`: settings of the nodes that programs tune, and how they change. A file of /proc/sys that stays open
-//! shows its value as it is whenever it is read (proc_sys_read()).
+//! `sysctls.arrows`: sysctls of the nodes that programs tune, and their changes. A file of /proc/sys that stays open
+//! shows the present value at every read (proc_sys_read()).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,11 +12,11 @@ use crate::network::Network;
 use netwarp_records::table::Batch;
 use netwarp_records::tables::sysctls;
 
-/// Settings that belong to a network namespace or to the memory of its sockets.
+/// Directories of settings that belong to a network namespace or to the memory of its sockets.
 const PLACES: [&str; 2] = ["net/core", "net/ipv4"];
-/// Between two samples at least.
+/// Shortest time between two samples.
 const STEP_NS: i64 = 100_000_000;
-/// The longest value that is kept.
+/// Maximum length of a value that is kept.
 const VALUE_BYTES: usize = 256;
 
 /// Samples of settings.
@@ -74,7 +74,7 @@ impl Sysctls {
     }
 }
 
-/// Every setting of this thread's namespace that can be read, in the order of names.
+/// Lists every readable setting of this thread's namespace, by name.
 fn of_node(node: &str) -> Vec<Setting> {
     let mut settings = Vec::new();
     for place in PLACES {
@@ -85,7 +85,7 @@ fn of_node(node: &str) -> Vec<Setting> {
                 continue;
             };
             let name = format!("{place}/{}", entry.file_name().to_string_lossy()).replace('/', ".");
-            // Some can be opened by anybody and read by nobody, and some are drawn again.
+            // Some can be opened by all users but not read, and some are drawn again at each read.
             if read(&file).is_some() && !name.ends_with("_key") {
                 settings.push(Setting {
                     node: node.to_string(),

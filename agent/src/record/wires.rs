@@ -1,5 +1,5 @@
 //! `wires.arrows`: packets that each direction of each link received, delivered, lost and still holds at the end of the
-//! run. The four must add up.
+//! run. Received is the sum of the other three.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -22,19 +22,19 @@ use netwarp_records::sockets::TcpInfo;
 #[serde(deny_unknown_fields)]
 struct Fields {
     cc: Option<String>,
-    /// None: as much as it can.
+    /// None: as much as possible.
     bytes: Option<u64>,
     /// How long before the flow's start its connection is opened.
     connect_ahead_ns: i64,
 }
 
-/// What the threads share with the main one.
+/// State that the threads share with the main thread.
 #[derive(Default)]
 struct Progress {
     connect_ns: Option<i64>,
     done_ns: Option<i64>,
     receiver: Option<RawFd>,
-    /// What the receiver took, once the stream has ended.
+    /// Bytes that the receiver took, once the stream has ended.
     taken: Option<u64>,
     error: Option<String>,
     stopped: bool,
@@ -93,7 +93,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         spawn(format!("from {}", flow.name), move || {
             sleep_until(connect_at_ns);
             if let Err(e) = send(&sender, to, bytes, &progress, t0_ns, start_ns) {
-                // To stop a socket that is still connecting resets it: then it just never connected.
+                // Stopping a socket that is still connecting resets it: then it counts as never connected.
                 let mut progress = lock(&progress);
                 if !progress.stopped {
                     progress.error = Some(format!("{e:#}"));
@@ -107,7 +107,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
 impl Generator for Bulk {
     fn stop(&mut self) {
         lock(&self.progress).stopped = true;
-        // Wakes a sender that sleeps in sendmsg; what the socket holds is still delivered, then FIN.
+        // Wakes a sender that sleeps in sendmsg; the socket's data is still delivered, then FIN.
         if let Some(sender) = &self.sender {
             let _ = shutdown(sender.as_raw_fd(), Shutdown::Write);
         }
@@ -122,7 +122,7 @@ impl Generator for Bulk {
             stats.add_sender(&TcpInfo::new(&tcp_info(sender.as_raw_fd())?));
         }
         stats.received_bytes = match (progress.taken, progress.receiver) {
-            // The kernel's counter has the FIN as a byte.
+            // The kernel's counter includes the FIN as a byte.
             (Some(taken), _) => Some(taken),
             (None, Some(fd)) => TcpInfo::new(&tcp_info(fd)?).get("bytes_received"),
             (None, None) => self.receives.then_some(0),
@@ -145,7 +145,7 @@ fn send(
     lock(progress).connect_ns = Some(monotonic_ns() - t0_ns);
     sleep_until(t0_ns + start_ns);
     match tcp::send_zeros(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
-        // Our own stop(); or the run is over.
+        // Caused by stop(), or the run is over.
         Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),
         sent => {
             if !tcp::is_answered(sent).context("send")? {

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::generator::{Generator, Setup};
 use super::udp::{self, Pattern};
 
-/// Each packet takes its time at the rate.
+/// Each packet takes its transmission time at the rate.
 struct Even;
 
 impl Pattern for Even {}

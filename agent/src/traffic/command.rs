@@ -7,7 +7,7 @@ use super::generator::{Generator, Setup};
 use super::program::{self, Plan};
 use crate::lab::Flow;
 
-/// The scenario's word for it.
+/// The scenario's name for it.
 pub const TOOL: &str = "command";
 
 /// Its fields in the lab.
@@ -35,12 +35,12 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     program::prepare(setup, plan)
 }
 
-/// What the programs of a flow are called, as their output and their directories are.
+/// Names of a flow's programs, which their output and their directories have.
 pub fn program_names(flow: &Flow) -> [String; 2] {
     ["client", "server"].map(|end| format!("{}-{end}", flow.name))
 }
 
-/// `{source}`, `{destination}` and `{port}` in a user's command are the flow's.
+/// Replaces `{source}`, `{destination}` and `{port}` in a user's command by the flow's.
 fn fill(words: &[String], flow: &Flow) -> Vec<String> {
     words
         .iter()

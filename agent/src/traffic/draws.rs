@@ -19,12 +19,12 @@ impl Draws {
         }
     }
 
-    /// Uniform over (0, 1].
+    /// Draws uniformly from (0, 1].
     fn uniform(&mut self) -> f64 {
         ((self.stream.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// One value of a distribution with this mean.
+    /// Draws a value of a distribution with this mean.
     pub fn value(&mut self, mean: f64, distribution: Distribution) -> f64 {
         match distribution {
             Distribution::Constant => mean,
@@ -36,8 +36,8 @@ impl Draws {
         }
     }
 
-    /// One value of a distribution that is cut to `[least, most]`: by inversion of the cut exponential, else by
-    /// clamping.
+    /// Draws a value of a distribution that is truncated to `[least, most]`: by inversion of the truncated exponential,
+    /// else by clamping.
     pub fn within(&mut self, mean: f64, distribution: Distribution, least: f64, most: f64) -> f64 {
         if distribution != Distribution::Exponential {
             return self.value(mean, distribution).clamp(least, most);
@@ -47,8 +47,8 @@ impl Draws {
     }
 }
 
-/// The mean of an exponential of this mean that is cut to `[least, most]`: with w = most − least,
-/// least + mean − w / (e^(w/mean) − 1).
+/// The mean of an exponential of this mean that is truncated to `[least, most]`: with w = most − least, least + mean −
+/// w / (e^(w/mean) − 1).
 pub fn cut_exponential_mean(mean: f64, least: f64, most: f64) -> f64 {
     let width = most - least;
     least + mean - width / (width / mean).exp_m1()

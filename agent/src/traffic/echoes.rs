@@ -1,4 +1,4 @@
-//! `pings.arrows`: each echo request with its round trip.
+//! `pings.arrows`: each echo request with its round-trip time.
 
 use std::path::Path;
 

@@ -12,10 +12,11 @@ use super::draws::{Distribution, Draws};
 use super::tcp;
 use crate::time::{monotonic_ns, sleep_until};
 
-/// The smallest request.
+/// Size of the smallest request.
 pub const HEAD: u64 = 16;
 
-/// Sends a request of so many bytes, at least `HEAD`, for a response of so many; false if the peer no longer answers.
+/// Sends a request of `request` bytes, at least `HEAD`, for a response of `response` bytes; false if the peer no longer
+/// answers.
 pub fn ask(socket: RawFd, request: u64, response: u64) -> Result<bool> {
     let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
     let flags = if request > HEAD {
@@ -32,7 +33,7 @@ pub fn ask(socket: RawFd, request: u64, response: u64) -> Result<bool> {
     tcp::is_answered(sent).context("request")
 }
 
-/// Takes a response of so many bytes; false if the peer no longer answers.
+/// Takes a response of `response` bytes; false if the peer no longer answers.
 pub fn take(socket: RawFd, response: u64) -> Result<bool> {
     match tcp::discard_all(socket, response) {
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => bail!("the server ended the connection"),
@@ -40,7 +41,8 @@ pub fn take(socket: RawFd, response: u64) -> Result<bool> {
     }
 }
 
-/// Takes the next connection. Its descriptor lives as long as the machine: its counters are read at the end.
+/// Takes the next connection. Its descriptor stays open as long as the machine lives, since its counters are read at
+/// the end.
 pub fn accepted(listener: RawFd) -> Result<RawFd> {
     let fd = accept(listener).context("accept")?;
     // SAFETY: accept has just made this descriptor, and nothing else closes it.
@@ -49,7 +51,7 @@ pub fn accepted(listener: RawFd) -> Result<RawFd> {
     Ok(fd)
 }
 
-/// Answers on a connection until the client ends it, so long after the whole of each request is there.
+/// Answers on a connection until the client ends it, `service_ns` after each complete request.
 pub fn answer(socket: RawFd, service_ns: i64) {
     loop {
         let mut head = [0_u8; HEAD as usize];
@@ -68,7 +70,7 @@ pub fn answer(socket: RawFd, service_ns: i64) {
     }
 }
 
-/// A size drawn from a distribution, at least one byte.
+/// Draws a size from a distribution, at least one byte.
 pub fn size(draws: &mut Draws, mean: u64, distribution: Distribution) -> u64 {
     draws
         .value(mean as f64, distribution)

@@ -9,7 +9,7 @@ use netwarp_records::sockets::TcpInfo;
 use netwarp_records::table::Batch;
 use netwarp_records::tables::flows;
 
-/// Times are from t0. Byte counts are the kernel's own (tcp_info), not what the program asked for.
+/// Totals of a flow; times are from t0. Byte counts are the kernel's (tcp_info), not what the program asked for.
 #[derive(Debug, Default)]
 pub struct FlowStats {
     pub flow_id: u32,
@@ -45,7 +45,7 @@ impl FlowStats {
         }
     }
 
-    /// Adds what a sending socket counted; a flow may have several.
+    /// Adds the counts of a sending socket; a flow may have several.
     pub fn add_sender(&mut self, info: &TcpInfo) {
         let add = |sum: &mut Option<u64>, name: &str| {
             if let Some(value) = info.get(name) {

@@ -1,4 +1,4 @@
-//! A generator of a flow's packets: what it is prepared with, and what the run asks of it.
+//! The interface of a generator of a flow's packets: its preparation, and the calls of the run.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -13,26 +13,26 @@ use crate::lab::Flow;
 use crate::machine::programs::ProgramRoot;
 use crate::network::{Namespace, Network};
 
-/// What a flow is prepared with.
+/// Parameters for preparing a flow.
 pub struct Setup<'a> {
     pub network: &'a Network,
     pub flow: &'a Flow,
-    /// When the run's clock starts.
+    /// The start of the run's clock.
     pub t0_ns: i64,
     /// The run directory.
     pub dir: &'a Path,
     pub tables: &'a Tables,
-    /// Of the programs that are the user's own.
+    /// Root of the user's programs.
     pub root: Option<&'a Arc<ProgramRoot>>,
 }
 
 impl Setup<'_> {
-    /// Where the flow begins; None: on another machine.
+    /// Node where the flow begins; None: on another machine.
     pub fn source(&self) -> Option<&Namespace> {
         self.network.nodes.get(&self.flow.from)
     }
 
-    /// Where it ends; None: on another machine.
+    /// Node where the flow ends; None: on another machine.
     pub fn destination(&self) -> Option<&Namespace> {
         self.network.nodes.get(&self.flow.to)
     }
@@ -46,14 +46,14 @@ pub struct Tables {
     pub transfers: Arc<Mutex<Transfers>>,
 }
 
-/// A prepared or running flow, or the end of it that is on this machine.
+/// A prepared or running flow, or its end on this machine.
 pub trait Generator {
-    /// The flow's time is over: no more is sent.
+    /// Ends sending, since the flow's time is over.
     fn stop(&mut self);
     /// Whether it needs a little more time after the run's end to finish its statistics (programs do).
     fn is_busy(&mut self) -> bool {
         false
     }
-    /// What it did: called once, after the run's end. What only the other end knows stays absent where that is elsewhere.
+    /// Adds its totals: called once, after the run's end. Totals that only an end on another machine knows stay absent.
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()>;
 }

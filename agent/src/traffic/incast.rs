@@ -1,7 +1,7 @@
-//! `incast`: one client asks many senders in the same instant and waits until the last of them has answered, again and
-//! again: partition and aggregate, as of a query to many workers or of a read from striped storage (A. Phanishayee et
-//! al.: Measurement and Analysis of TCP Throughput Collapse in Cluster-based Storage Systems, FAST 2008). Each sender has
-//! a TCP connection, which lasts.
+//! `incast`: one client asks many senders in the same instant and waits until the last of them has answered, then
+//! repeats this: partition and aggregate, as in a query to many workers or a read from striped storage (A. Phanishayee
+//! et al.: Measurement and Analysis of TCP Throughput Collapse in Cluster-based Storage Systems, FAST 2008). Each
+//! sender has one TCP connection for the whole flow.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -122,7 +122,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     Ok(Box::new(Incast { sockets, progress }))
 }
 
-/// Keeps the first error, unless it comes of our own `stop`.
+/// Keeps the first error, unless `stop` caused it.
 fn fail(progress: &Mutex<Progress>, why: String) {
     let mut progress = lock(progress);
     if !progress.stopped {
@@ -130,10 +130,10 @@ fn fail(progress: &Mutex<Progress>, why: String) {
     }
 }
 
-/// When a connection was made, or a response was there; None: the sender no longer answers.
+/// Time at which a connection was made, or a response complete; None: the sender no longer answers.
 type Answer = Result<Option<i64>>;
 
-/// The client's end of one connection: connects, and then takes each response, of as many bytes as are ordered.
+/// Runs the client's end of one connection: connects, and then takes each response, of as many bytes as are ordered.
 fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sender<Answer>) {
     let mut answered = tcp::connect(socket, to);
     loop {
@@ -148,7 +148,7 @@ fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sen
     }
 }
 
-/// What asks, and waits for all.
+/// The thread that asks all senders and waits for them.
 struct Rounds {
     fields: Fields,
     pauses: Pauses,
@@ -165,7 +165,7 @@ struct Rounds {
 
 impl Rounds {
     fn run(mut self) -> Result<()> {
-        // Until all connections are made, the first round waits for them: it counts as one that is not complete.
+        // The first round waits until all connections are made; until then it counts as incomplete.
         let mut sizes = self.sizes();
         sleep_until(self.start_ns);
         self.begin(0, &sizes);
@@ -197,7 +197,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Bytes of the next request to each sender, and of its response.
+    /// Draws the sizes of the next request to each sender, and of its response.
     fn sizes(&mut self) -> Vec<(u64, u64)> {
         let f = self.fields.clone();
         (0..self.sockets.len())
@@ -209,7 +209,7 @@ impl Rounds {
             .collect()
     }
 
-    /// A round begins now.
+    /// Records that a round begins now.
     fn begin(&self, sequence: u32, sizes: &[(u64, u64)]) {
         lock(&self.transfers).begin(Transfer {
             flow_id: self.flow_id,
@@ -221,8 +221,8 @@ impl Rounds {
         });
     }
 
-    /// When the last of all connections was made, or of all responses was there; None if a sender no longer answers:
-    /// then the round lasts until the run ends.
+    /// Waits for all connections or all responses, and returns the time of the last; None if a sender no longer
+    /// answers: then the round lasts until the run ends.
     fn all(&self) -> Answer {
         let mut last = None;
         for _ in &self.sockets {
@@ -251,7 +251,7 @@ impl Generator for Incast {
         let progress = lock(&self.progress);
         stats.error.clone_from(&progress.error);
         stats.connect_ns = progress.connect_ns;
-        // The responses are what is measured: sent by the senders, received by the client.
+        // The responses are measured: sent by the senders, received by the client.
         for &sender in &progress.senders {
             stats.add_sender(&TcpInfo::new(&tcp_info(sender)?));
         }

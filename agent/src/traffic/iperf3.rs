@@ -1,4 +1,4 @@
-//! `iperf3`: the program, put together from the flow's options.
+//! `iperf3`: the program, with arguments made from the flow's options.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::generator::{Generator, Setup};
 use super::program::{self, Plan, Report};
 use crate::lab::Flow;
 
-/// How many intervals a receiver of UDP is asked for at most.
+/// Maximum number of intervals in a UDP receiver's report.
 const MAX_INTERVALS: i64 = 2000;
 
-/// Its fields in the lab: the options of the program.
+/// Its fields in the lab: the program's options.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -49,8 +49,8 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     program::prepare(setup, plan)
 }
 
-/// The server's command. Of UDP it alone knows what arrived, so it reports in short intervals: of these those in the
-/// run's window count.
+/// Makes the server's command. Only the server knows which UDP datagrams arrived, so it reports in short intervals, of
+/// which those in the run's window count.
 fn server(flow: &Flow, options: &Fields) -> Vec<String> {
     let mut words: Vec<String> = [
         "iperf3",
@@ -73,13 +73,13 @@ fn is_udp(options: &Fields) -> bool {
     options.protocol == "udp"
 }
 
-/// How often a receiver of UDP reports what arrived, in seconds: ten times a second, up to 2000 times in all.
+/// Interval of a UDP receiver's reports, in seconds: a tenth of a second, but at most 2000 reports in all.
 fn interval(flow: &Flow) -> String {
     let tenths = (flow.duration_ns / MAX_INTERVALS / 100_000_000).clamp(1, 600);
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// The client's arguments; the time is rounded down to the whole seconds that iperf3 takes.
+/// Makes the client's arguments; the time is rounded down to the whole seconds that iperf3 takes.
 fn client(flow: &Flow, options: &Fields) -> Vec<String> {
     let destination = SocketAddr::new(flow.destination, flow.destination_port);
     let mut words: Vec<String> = [
@@ -125,17 +125,18 @@ fn is_unanswered(out: &Path) -> bool {
     report["error"].as_str().is_some_and(is_timeout)
 }
 
-/// iperf3 ends its errors with strerror(3). A UDP test begins with one datagram each way, for which iperf3 waits 30 s.
+/// Recognises a timeout: iperf3 ends its errors with strerror(3). A UDP test begins with one datagram each way, for
+/// which iperf3 waits 30 s.
 fn is_timeout(error: &str) -> bool {
     error.ends_with(": Connection timed out")
         || error == "unable to read from stream socket: Resource temporarily unavailable"
 }
 
-/// Reads iperf3's report: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours, unless the network
-/// lost the connection.
+/// Reads iperf3's report: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its error becomes the flow's, unless
+/// the network lost the connection.
 fn read(out: &Path, stats: &mut FlowStats) -> Result<()> {
     let text = std::fs::read_to_string(out).context("iperf3's output")?;
-    let report: Value = serde_json::from_str(&text).context("iperf3's output is no JSON")?;
+    let report: Value = serde_json::from_str(&text).context("iperf3's output is not JSON")?;
     if let Some(error) = report["error"].as_str() {
         if !is_timeout(error) {
             stats.error = Some(format!("iperf3: {error}"));
@@ -152,7 +153,7 @@ fn read(out: &Path, stats: &mut FlowStats) -> Result<()> {
     };
     stats.sent_bytes = sum("sum_sent", "bytes");
     stats.received_bytes = sum("sum_received", "bytes");
-    // The bytes that a receiver counted came in the time that it counted, which a deep queue makes longer than the test.
+    // The receiver counted these bytes in this time, which a deep queue makes longer than the test.
     stats.received_in_ns = end["sum_received"]["seconds"]
         .as_f64()
         .map(|seconds| (seconds * 1e9).round() as i64);

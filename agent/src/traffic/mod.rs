@@ -1,5 +1,5 @@
-//! Generators, one kind of flow a file. Each flow is prepared while the lab is built, waits in its own threads for its
-//! start, and gives its statistics at the end. A new kind is a file here and its line in `KINDS`.
+//! Generators, one kind of flow in each file. Each flow is prepared while the lab is built, waits in its own threads
+//! for its start, and gives its statistics at the end. A new kind is a file here and a line in `KINDS`.
 
 mod bulk;
 mod cbr;
@@ -45,7 +45,7 @@ use crate::network::Network;
 /// Opens a flow's sockets and starts its threads, which wait for their start.
 type Prepare = fn(&Setup) -> Result<Box<dyn Generator>>;
 
-/// Every kind of flow, by the scenario's word for it.
+/// Every kind of flow, by its name in scenarios.
 const KINDS: &[(&str, Prepare)] = &[
     ("bulk", bulk::prepare),
     ("cbr", cbr::prepare),
@@ -120,7 +120,7 @@ fn kind_of(tool: &str) -> Result<Prepare> {
 }
 
 impl Flows {
-    /// Ends the sending of one flow.
+    /// Stops the sending of one flow.
     pub fn stop(&mut self, index: usize) {
         if let Some((_, generator)) = self.flows.get_mut(index) {
             generator.stop();
@@ -134,7 +134,7 @@ impl Flows {
             .any(|(_, generator)| generator.is_busy())
     }
 
-    /// Writes `flows.arrows`, what the generators recorded, and at most `room` bytes of files of programs.
+    /// Writes `flows.arrows`, the tables of the generators, and at most `room` bytes of files of programs.
     pub fn finish(mut self, dir: &Path, room: u64) -> Result<Kept> {
         let mut all = Vec::new();
         for (flow, generator) in &mut self.flows {

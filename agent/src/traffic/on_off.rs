@@ -7,7 +7,7 @@ use super::draws::{Distribution, Draws};
 use super::generator::{Generator, Setup};
 use super::udp::{self, Pattern};
 
-/// Its fields in the lab: those of UDP (serde cannot refuse unknown fields of a struct within), and its own.
+/// Its fields in the lab: those of UDP (serde cannot refuse unknown fields of a nested struct), and its own.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -21,11 +21,11 @@ struct Fields {
     off_distribution: Distribution,
 }
 
-/// Even while on; nothing while off.
+/// Even intervals while on; nothing while off.
 struct OnOff {
     on: (f64, Distribution),
     off: (f64, Distribution),
-    /// The end of this spell of sending.
+    /// End of the current on period.
     until_ns: f64,
 }
 

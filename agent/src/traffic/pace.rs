@@ -1,20 +1,20 @@
-//! How fast a source's own clock runs while its rate changes: at its rate over the rate that it was given first, and not
-//! at all while the source is not active. Gaps between packets are times of that clock, so that a constant source sends
-//! exactly what its rates add up to, and a Poisson process stays one, of the intensity that the rate says (time change of
-//! a Poisson process; D. Daley, D. Vere-Jones: An Introduction to the Theory of Point Processes, 7.4).
+//! The speed of a source's own clock while its rate changes: its rate divided by its first rate, and 0 while the source
+//! is not active. Gaps between packets are times of that clock, so that a constant source sends exactly the integral of
+//! its rate, and a Poisson process remains one whose intensity follows the rate (time change of a Poisson process; D.
+//! Daley, D. Vere-Jones: An Introduction to the Theory of Point Processes, 7.4).
 
 use crate::lab::FlowChange;
 
 /// Speeds of the clock, each from an instant on; times are nanoseconds from the flow's start.
 pub struct Pace {
-    /// The first begins before any packet.
+    /// Spans, of which the first begins before any packet.
     spans: Vec<(f64, f64)>,
     /// The span in which the last instant was found.
     current: usize,
 }
 
 impl Pace {
-    /// Of a flow that starts at `start_ns` with `rate_bps`.
+    /// The pace of a flow that starts at `start_ns` with `rate_bps`.
     pub fn new(start_ns: i64, rate_bps: u64, changes: &[FlowChange]) -> Self {
         let mut spans = vec![(f64::NEG_INFINITY, 1.0)];
         for change in changes {
@@ -28,8 +28,8 @@ impl Pace {
         Self { spans, current: 0 }
     }
 
-    /// The first instant from `at_ns` on at which the source is active and its clock has gone on by `own_ns`; never
-    /// again is infinity. Instants may only be asked for in order.
+    /// Returns the first instant from `at_ns` on at which the source is active and its clock has advanced by `own_ns`;
+    /// infinity if there is none. Instants may only be asked for in order.
     pub fn after(&mut self, at_ns: f64, own_ns: f64) -> f64 {
         if at_ns.is_infinite() {
             return at_ns;
@@ -45,7 +45,7 @@ impl Pace {
             let end_ns = self.end_of(index);
             if *speed > 0.0 {
                 let there_ns = at_ns + left_ns / speed;
-                // What leaves does so at a whole nanosecond, which must not be one of the next span.
+                // Packets leave at whole nanoseconds, which must not be in the next span.
                 if there_ns.round() < end_ns {
                     return there_ns;
                 }

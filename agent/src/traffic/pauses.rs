@@ -1,10 +1,10 @@
-//! When a client that asks again and again may ask: not while it is not active, and after a pause, whose mean changes.
+//! Decides when a client that repeats its requests may ask: while it is active, and after a pause, whose mean changes.
 
 use super::draws::{Distribution, Draws};
 use crate::lab::FlowChange;
 use crate::time::{monotonic_ns, sleep_until};
 
-/// What a client's pauses are like, and when it is active.
+/// A client's pauses, and the times at which it is active.
 pub struct Pauses {
     t0_ns: i64,
     mean_ns: i64,
@@ -27,7 +27,7 @@ impl Pauses {
         }
     }
 
-    /// Pauses from `end_ns` on (CLOCK_MONOTONIC), as pauses are that begin then.
+    /// Pauses from `end_ns` on (CLOCK_MONOTONIC), with the mean that applies then.
     pub fn pause(&self, end_ns: i64, draws: &mut Draws) {
         let now = self.at(end_ns);
         let mean_ns = now.and_then(|c| c.think_ns).unwrap_or(self.mean_ns);
@@ -38,7 +38,7 @@ impl Pauses {
         }
     }
 
-    /// Waits until the client is active. False if it never is again.
+    /// Waits until the client is active; false if it never is again.
     pub fn wait_until_active(&self) -> bool {
         if self.changes.is_empty() {
             return true;
@@ -52,7 +52,7 @@ impl Pauses {
         }
     }
 
-    /// The first instant from this one on at which it is active.
+    /// The first instant from this one on at which the client is active.
     fn active_from(&self, at_ns: i64) -> Option<i64> {
         if self.at(at_ns).is_none_or(|change| change.active) {
             return Some(at_ns);
@@ -66,7 +66,7 @@ impl Pauses {
             .map(|change| self.t0_ns + change.at_ns)
     }
 
-    /// The last change that has happened by then.
+    /// The last change at or before this instant.
     fn at(&self, at_ns: i64) -> Option<&FlowChange> {
         let passed = self
             .changes

@@ -1,5 +1,5 @@
 //! `ping`: ICMP echo at fixed instants, each round trip measured to the nanosecond: from the instant of sending to the
-//! kernel's own stamp on the reply. (The program ping rounds to three digits.)
+//! kernel's timestamp of the reply. (The program ping rounds to three digits.)
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -45,7 +45,7 @@ struct Ping {
     error: Arc<Mutex<Option<String>>>,
 }
 
-/// The kernel answers echo requests: at its destination a flow of them has nothing to do.
+/// The end at another machine's destination: the kernel answers echo requests, so it has nothing to do.
 struct Elsewhere;
 
 impl Generator for Elsewhere {
@@ -107,7 +107,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
                 rtt_ns: None,
             });
             match send(sender.as_raw_fd(), &packet, MsgFlags::empty()) {
-                // A full queue of this node dropped it (net_xmit_errno()): a lost request like any other.
+                // A full queue of this node dropped it (net_xmit_errno()): it counts as a lost request.
                 Ok(_) | Err(Errno::ENOBUFS) => {}
                 Err(e) => {
                     lock(&error).get_or_insert_with(|| format!("echo request {sequence}: {e}"));
@@ -178,7 +178,7 @@ fn receive(socket: &OwnedFd, echoes: &Mutex<Vec<Echo>>, t0_ns: i64) {
     }
 }
 
-/// The newest request with this 16-bit sequence number has its answer.
+/// Records the answer to the newest request with this 16-bit sequence number.
 fn settle(echoes: &mut [Echo], sequence: u16, received_ns: i64) {
     let newest = (0..echoes.len()).rev().find(|&i| i as u16 == sequence);
     if let Some(echo) = newest.and_then(|i| echoes.get_mut(i)) {

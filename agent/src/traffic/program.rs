@@ -1,7 +1,7 @@
-//! Programs of the host in the namespaces of the lab, for the kinds of flow that start them.
+//! Starts programs of the host in the namespaces of the lab, for the kinds of flow that need them.
 //!
 //! A server is started while the lab is built and has until t0 to be ready; the client starts at the flow's start.
-//! What they print is kept beside the records; neither may write more than a limit, and none outlives the run.
+//! Their output is kept beside the records; neither may write more than a limit, and none outlives the run.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,30 +18,30 @@ use crate::machine::program::{self, MAX_FILE_BYTES, Place, describe_end, end, er
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
 
-/// What is kept of a file that has reached the limit.
+/// Kept bytes of a file that has reached the limit.
 const KEPT_OUTPUT_BYTES: u64 = 64 << 10;
-/// How often a server that is not ready yet is asked again, and when it should be: before t0.
+/// Interval of checking whether a server is ready, which it should be before t0.
 const READY_STEP_NS: i64 = 10_000_000;
 const READY_BEFORE_T0_NS: i64 = 1_000_000_000;
 
-/// What is to be started.
+/// The programs to start.
 pub struct Plan {
     pub server: Option<Vec<String>>,
     pub client: Vec<String>,
     pub ready_port: Option<u16>,
-    /// Whether its sockets are recorded as the flow's, since its ports are not known.
+    /// Whether their sockets are recorded as the flow's, since their ports are not known.
     pub owns_sockets: bool,
-    /// Where the client's and the server's standard output go.
+    /// Files for the standard output of client and server.
     pub client_out: PathBuf,
     pub server_out: PathBuf,
-    /// Of a test, which must come to its end if it can connect: what reads its client's output. Anything else ends with
+    /// Reader of the client's output, if this is a test, which must complete if it can connect. Other programs end with
     /// the run.
     pub report: Option<Report>,
-    /// Of its own, with a directory for each program.
+    /// A root for the programs, with a directory for each.
     pub root: Option<Arc<ProgramRoot>>,
 }
 
-/// How a test reports in its client's output.
+/// How a test's results are read from its client's output.
 #[derive(Clone, Copy)]
 pub struct Report {
     /// Reads the statistics of a flow.
@@ -50,7 +50,7 @@ pub struct Report {
     pub is_unanswered: fn(&Path) -> bool,
 }
 
-/// A client and, if there is one, its server, or the one of them that is on this machine.
+/// A client and its server, if there is one, or the one of them on this machine.
 struct Programs {
     server: Option<Child>,
     client: Arc<Mutex<Client>>,
@@ -166,7 +166,7 @@ impl Programs {
 impl Generator for Programs {
     fn stop(&mut self) {}
 
-    /// A test until its server has heard the client's last word, too: only then it writes what it printed.
+    /// A test is busy until its server has received the client's last message, since it writes its output only then.
     fn is_busy(&mut self) -> bool {
         let mut client = lock(&self.client);
         if let Some(child) = client.child.as_mut() {
@@ -192,7 +192,7 @@ impl Generator for Programs {
         stats.connect_ns = client.started_ns;
         stats.error.clone_from(&client.error);
         let report = self.plan.report.filter(|_| self.has_client);
-        // What the network loses is a result.
+        // Loss in the network is a result, not an error.
         let mut is_unanswered = report.is_some_and(|r| (r.is_unanswered)(&self.plan.client_out));
         let words = self.plan.client.join(" ");
         if let Some(status) = client.status
@@ -206,7 +206,7 @@ impl Generator for Programs {
         }
         if let Some(mut child) = client.child.take() {
             is_unanswered = self.plan.ready_port.is_some_and(|p| connects(&child, p));
-            // What runs for as long as it may is ended with the run; a test has had its time to finish.
+            // A program without a fixed end is ended with the run; a test has had its time to finish.
             end(&mut child);
             if is_unanswered {
                 stats.connect_ns = None;
@@ -232,7 +232,7 @@ impl Generator for Programs {
     }
 }
 
-/// Of what fills a disk only the beginning is kept.
+/// Keeps only the beginning of output that reached the limit.
 fn cut(out: &Path) -> Result<()> {
     for path in [out.to_path_buf(), errors_of(out)] {
         if std::fs::metadata(&path).is_ok_and(|m| m.len() >= MAX_FILE_BYTES) {
@@ -245,8 +245,8 @@ fn cut(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts a program of a flow in the namespace of this thread, with a stream of random numbers of its own: `name`. Each of
-/// its system calls takes so long.
+/// Starts a flow's program in the namespace of this thread, with the stream of random numbers of this `name`. Each of
+/// its system calls takes `syscall_ns`.
 fn start(
     backend: &dyn Backend,
     (name, owner): (&str, Option<u32>),
@@ -286,7 +286,7 @@ fn connects(client: &Child, port: u16) -> bool {
     })
 }
 
-/// Whether a process's namespace has such a TCP socket: its local and its remote address, and its state
+/// Whether the namespace of a process has a TCP socket with the wanted local address, remote address and state
 /// (/proc/PID/net/tcp, tcp6).
 fn has_socket(process: &str, is_wanted: impl Fn(&str, &str, &str) -> bool) -> bool {
     ["tcp", "tcp6"].iter().any(|table| {

@@ -1,4 +1,4 @@
-//! What a UDP flow's receiver got: `datagrams.arrows` and its sums.
+//! Datagrams that a UDP flow's receiver got: `datagrams.arrows` and its sums.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use crate::time::Stamps;
 use netwarp_records::table::Batch;
 use netwarp_records::tables::datagrams;
 
-/// Datagrams taken at once.
+/// Number of datagrams taken at once.
 const BATCH: usize = 1024;
 const PAYLOAD: usize = MIN_PAYLOAD_BYTES as usize;
 const CONTROL_BYTES: usize = 64;
@@ -17,7 +17,7 @@ const CONTROL_BYTES: usize = 64;
 /// `datagrams.arrows`: one row for each datagram that arrived, of all flows.
 pub type Datagrams = Batch<datagrams::Rows>;
 
-/// One that arrived; times from t0.
+/// A datagram that arrived; times from t0.
 struct Datagram {
     sequence: u64,
     sent_ns: i64,
@@ -37,11 +37,11 @@ impl Datagram {
     }
 }
 
-/// The sums over a flow's datagrams.
+/// Sums over a flow's datagrams.
 #[derive(Default)]
 pub struct ReceiverStats {
     pub bytes: u64,
-    /// Arrived after one with a higher sequence number.
+    /// Datagrams that arrived after one with a higher sequence number.
     pub reordered: u64,
     pub error: Option<String>,
     packets: u64,
@@ -95,8 +95,8 @@ impl ReceiverStats {
     }
 }
 
-/// Takes datagrams until the socket is shut down. `from_ns`: where the run's clock starts, and where the stamps of
-/// senders count from.
+/// Takes datagrams until the socket is shut down. `from_ns`: the start of the run's clock, and the instant from which
+/// timestamps of senders count.
 pub fn receive(
     flow_id: u32,
     socket: &OwnedFd,
@@ -109,7 +109,7 @@ pub fn receive(
     loop {
         let got = inbox.fill(socket);
         for index in 0..got {
-            // Nothing in it: the socket was shut down.
+            // No datagram: the socket was shut down.
             let Some(datagram) = inbox.datagram(index, from_ns, &stamps) else {
                 return;
             };
@@ -125,7 +125,7 @@ pub fn receive(
     }
 }
 
-/// Room for a batch of `recvmmsg`.
+/// Buffers for a batch of `recvmmsg`.
 struct Inbox {
     payloads: Vec<[u8; PAYLOAD]>,
     controls: Vec<[u64; CONTROL_BYTES / 8]>,
@@ -162,7 +162,7 @@ impl Inbox {
             message.msg_hdr.msg_controllen = CONTROL_BYTES;
             self.messages.push(message);
         }
-        // SAFETY: every message points into vectors of self, which do not move while the call lasts.
+        // SAFETY: every message points into vectors of self, which do not move during the call.
         let got = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -191,7 +191,7 @@ impl Inbox {
         })
     }
 
-    /// SCM_TIMESTAMPNS: when the kernel received it, in CLOCK_REALTIME.
+    /// The kernel's receive timestamp of a datagram (SCM_TIMESTAMPNS), in CLOCK_REALTIME.
     fn stamp(&self, message: &libc::mmsghdr) -> Option<i64> {
         // SAFETY: the kernel has filled msg_control with well-formed headers up to msg_controllen.
         unsafe {

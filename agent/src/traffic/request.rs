@@ -1,5 +1,5 @@
-//! `request`: over one TCP connection a request, its response, a pause, and so on: an RPC client, or with pauses and
-//! heavy-tailed sizes a reader of pages.
+//! `request`: repeats a request, its response and a pause over one TCP connection, as an RPC client does, or with
+//! pauses and heavy-tailed sizes a reader of Web pages.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -115,7 +115,7 @@ impl Generator for Requests {
         let progress = lock(&self.progress);
         stats.error.clone_from(&progress.error);
         stats.connect_ns = progress.connect_ns;
-        // The responses are what is measured: sent by the server, received by the client.
+        // The responses are measured: sent by the server, received by the client.
         if let Some(fd) = progress.server {
             stats.add_sender(&TcpInfo::new(&tcp_info(fd)?));
         }
@@ -144,7 +144,7 @@ impl Client {
         if !self.pauses.wait_until_active() {
             return Ok(());
         }
-        // Until the connection is made, the first request waits for it: it counts as one that is not complete.
+        // The first request waits until the connection is made; until then it counts as incomplete.
         let mut sizes = self.sizes();
         self.begin(0, sizes);
         if !tcp::connect(&self.socket, self.to)? {
@@ -169,7 +169,7 @@ impl Client {
         Ok(())
     }
 
-    /// Bytes of the next request and of its response.
+    /// Draws the bytes of the next request and of its response.
     fn sizes(&mut self) -> (u64, u64) {
         let f = &self.fields;
         let request = exchange::size(
@@ -185,7 +185,7 @@ impl Client {
         (request.max(exchange::HEAD), response)
     }
 
-    /// An exchange begins now.
+    /// Records that an exchange begins now.
     fn begin(&self, sequence: u32, (request, response): (u64, u64)) {
         lock(&self.transfers).begin(Transfer {
             flow_id: self.flow_id,
@@ -198,7 +198,7 @@ impl Client {
     }
 }
 
-/// Answers until the client ends, so long after each request.
+/// Answers until the client ends, `service_ns` after each request.
 fn serve(listener: &OwnedFd, progress: &Mutex<Progress>, service_ns: i64) -> Result<()> {
     let socket = exchange::accepted(listener.as_raw_fd())?;
     lock(progress).server = Some(socket);

@@ -8,7 +8,7 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, sockopt,
 };
 
-/// A socket of `kind` for the family of `local`, bound to it.
+/// Makes a socket of `kind` for the family of `local`, bound to it.
 pub fn bound(local: SocketAddr, kind: SockType) -> Result<OwnedFd> {
     let family = if local.is_ipv4() {
         AddressFamily::Inet
@@ -22,13 +22,14 @@ pub fn bound(local: SocketAddr, kind: SockType) -> Result<OwnedFd> {
     Ok(socket)
 }
 
-/// An ICMP echo socket (`SOCK_DGRAM`): the kernel fills in checksum and identifier and gives back only our replies.
+/// Makes an ICMP echo socket (`SOCK_DGRAM`): the kernel fills in checksum and identifier and returns only our replies.
 pub fn echo(local: IpAddr) -> Result<OwnedFd> {
     let (family, protocol) = match local {
         IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP),
         IpAddr::V6(_) => (libc::AF_INET6, libc::IPPROTO_ICMPV6),
     };
-    // SAFETY: socket(2) takes no memory; a non-negative result is a descriptor that is ours alone.
+    // SAFETY: socket(2) accesses no memory of this process; a non-negative result is a new descriptor that nothing else
+    // owns.
     let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, protocol) };
     if fd < 0 {
         bail!(
@@ -36,13 +37,13 @@ pub fn echo(local: IpAddr) -> Result<OwnedFd> {
             std::io::Error::last_os_error()
         );
     }
-    // SAFETY: as above.
+    // SAFETY: `fd` is new and non-negative here, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Chooses a connection's congestion control; the kernel knows which there are.
+/// Sets a connection's congestion control; the kernel knows the available ones.
 pub fn set_congestion_control(socket: &OwnedFd, name: &str) -> Result<()> {
-    // SAFETY: the name's bytes outlive the call and their length is given.
+    // SAFETY: the name's bytes outlive the call, and their length is given.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -64,17 +65,17 @@ pub fn set_congestion_control(socket: &OwnedFd, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a socket may be given this congestion control.
+/// Checks whether a socket accepts this congestion control.
 pub fn try_congestion_control(name: &str) -> Result<()> {
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     set_congestion_control(&bound(any, SockType::Stream)?, name)
 }
 
-/// struct tcp_info, as many bytes of it as this kernel has.
+/// Reads struct tcp_info, as many bytes of it as this kernel has.
 pub fn tcp_info(fd: RawFd) -> Result<Vec<u8>> {
     let mut bytes = vec![0_u8; 512];
     let mut len = bytes.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes into the buffer and stores how many in `len`.
+    // SAFETY: the kernel writes at most `len` bytes into the buffer and stores their number in `len`.
     let result = unsafe {
         libc::getsockopt(
             fd,

@@ -2,11 +2,11 @@
 //!
 //! A system call costs more than a packet does. One `sendmsg` hands the kernel four megabytes (one small buffer many
 //! times over); one `recv` with MSG_WAITALL and MSG_TRUNC takes a gigabyte and discards it. Both sleep inside the
-//! kernel, where the receiver still reads every segment as it comes: nothing is held back, and the receive window grows
-//! as it would for any eager reader.
+//! kernel, where the receiver still reads every segment when it arrives: nothing is held back, and the receive window
+//! grows as for any eager reader.
 //!
-//! All flows share one buffer. Each page of memory that a program has touched is one mapping of the host's process in
-//! which it runs, and the host grants a process few of those (vm.max_map_count, 65,530).
+//! All flows share one buffer. Each page of memory that a program has touched is a mapping of its process on the host,
+//! and the host grants a process few mappings (vm.max_map_count, 65,530).
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -19,14 +19,14 @@ use super::socket::{bound, set_congestion_control};
 
 const CHUNK: usize = 1 << 16;
 const CHUNKS: usize = 64;
-/// As much as one `sendmsg` moves.
+/// Maximum that one `sendmsg` sends.
 const MAX_SENT: u64 = (CHUNK * CHUNKS) as u64;
-/// As much as one `recv` takes.
+/// Maximum that one `recv` takes.
 const MAX_TAKEN: u64 = 1 << 30;
-/// What is sent: its content is of no interest.
+/// Data to send, whose content does not matter.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source. None: that end
+/// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source. None: the end
 /// is on another machine.
 pub struct Ends {
     pub listener: Option<OwnedFd>,
@@ -34,7 +34,7 @@ pub struct Ends {
     pub to: SocketAddr,
 }
 
-/// Opens both; the congestion control is that of both directions.
+/// Opens both; the congestion control applies to both directions.
 pub fn open(setup: &Setup, cc: Option<&str>) -> Result<Ends> {
     let (listener, to) = listener(setup, cc, 8)?;
     let client = client(setup, cc, setup.flow.source_port)?;
@@ -45,7 +45,7 @@ pub fn open(setup: &Setup, cc: Option<&str>) -> Result<Ends> {
     })
 }
 
-/// What listens at a flow's destination, for so many connections at once, and where that is.
+/// Opens a listener at a flow's destination for `backlog` connections at once; returns it with its address.
 pub fn listener(
     setup: &Setup,
     cc: Option<&str>,
@@ -64,7 +64,7 @@ pub fn listener(
     Ok((listener, to))
 }
 
-/// A socket at a flow's source, not yet connected; port 0: the kernel chooses one.
+/// Opens a socket at a flow's source, not yet connected; port 0: the kernel chooses one.
 pub fn client(setup: &Setup, cc: Option<&str>, port: u16) -> Result<Option<OwnedFd>> {
     let from = SocketAddr::new(setup.flow.source, port);
     setup
@@ -76,7 +76,7 @@ pub fn client(setup: &Setup, cc: Option<&str>, port: u16) -> Result<Option<Owned
 fn socket(setup: &Setup, local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd> {
     let socket = bound(local, SockType::Stream)?;
     if setup.network.backend.outlives_runs() {
-        // What is left of a connection when its process ends would hold its ports: it is reset. Accepted connections
+        // A connection that remains when its process ends would hold its ports, so it is reset. Accepted connections
         // inherit this.
         let at_once = libc::linger {
             l_onoff: 1,
@@ -96,7 +96,7 @@ pub fn connect(socket: &OwnedFd, to: SocketAddr) -> Result<bool> {
     is_answered(connected.map_err(Into::into)).with_context(|| format!("cannot connect to {to}"))
 }
 
-/// Whether the peer answered, or did not for as long as TCP retransmits (ETIMEDOUT): what a network lost is a result of
+/// Whether the peer answered, or did not for as long as TCP retransmits (ETIMEDOUT): loss in the network is a result of
 /// the run and not an error.
 pub fn is_answered(done: std::io::Result<()>) -> std::io::Result<bool> {
     match done {
@@ -114,7 +114,7 @@ pub fn send_zeros(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Sends at most `room` zeros with one system call; returns how many it took.
+/// Sends at most `room` zeros with one system call; returns how many were taken.
 fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
     let mut left = room as usize;
     let parts: [libc::iovec; CHUNKS] = std::array::from_fn(|_| {
@@ -135,7 +135,7 @@ fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
     u64::try_from(sent).map_err(|_| std::io::Error::last_os_error())
 }
 
-/// Takes exactly `bytes`, or fewer when the stream ends or fails; returns how many.
+/// Takes exactly `bytes`, or fewer when the stream ends or fails; returns the number.
 pub fn discard(socket: RawFd, bytes: u64) -> u64 {
     let mut taken = 0;
     while taken < bytes {
@@ -147,7 +147,7 @@ pub fn discard(socket: RawFd, bytes: u64) -> u64 {
     taken
 }
 
-/// Takes exactly `bytes`. Fails if the stream ends before.
+/// Takes exactly `bytes`. Fails if the stream ends early.
 pub fn discard_all(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
     while bytes > 0 {
         match discard_some(socket, bytes)? {
@@ -158,7 +158,7 @@ pub fn discard_all(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes at most `room` bytes with one system call; returns how many, 0 at the end of the stream.
+/// Takes at most `room` bytes with one system call; returns the number, 0 at the end of the stream.
 fn discard_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
     // SAFETY: with MSG_TRUNC TCP discards instead of copying (tcp(7)); no memory is written.
     let got = unsafe {

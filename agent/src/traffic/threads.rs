@@ -1,4 +1,4 @@
-//! Threads of generators, and what they share with the run's own.
+//! Threads of generators, and locks that they share with the run's thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -8,7 +8,8 @@ use nix::sys::signal::SigSet;
 
 const STACK_BYTES: usize = 64 * 1024;
 
-/// A thread of a generator. Signals are not for it: the end of some child would wake it where it sleeps in the kernel.
+/// Starts a thread of a generator. It blocks all signals: otherwise the end of some child would wake it while it sleeps
+/// in the kernel.
 pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     thread::Builder::new()
         .name(name)
@@ -20,7 +21,7 @@ pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinH
         .context("cannot start a thread")
 }
 
-/// A generator's threads never panic while they hold a lock.
+/// Locks a mutex. A generator's threads never panic while they hold a lock.
 pub fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! `transfers.arrows`: every sized transfer and every request with its response, and how long it took; at the end those
-//! that were not complete, whose time is longer than what was left of the run.
+//! `transfers.arrows`: the duration of every sized transfer and of every request with its response; at the end also
+//! those that are incomplete, whose time is longer than the rest of the run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use netwarp_records::table::Batch;
 use netwarp_records::tables::transfers;
-/// From the first byte asked for or sent to the last one received.
+/// A transfer, from the first byte asked for or sent to the last one received.
 pub use netwarp_records::tables::transfers::Row as Transfer;
 
 /// The table, written by all flows. A flow has one transfer at a time.
@@ -25,12 +25,12 @@ impl Transfers {
         })
     }
 
-    /// One has begun. Until it is complete it counts as one that is not.
+    /// Records that a transfer has begun. It counts as incomplete until it is complete.
     pub fn begin(&mut self, transfer: Transfer) {
         self.begun.insert(transfer.flow_id, transfer);
     }
 
-    /// The flow's transfer is complete.
+    /// Records that the flow's transfer is complete.
     pub fn complete(&mut self, flow_id: u32, end_ns: i64) -> Result<()> {
         if let Some(mut transfer) = self.begun.remove(&flow_id) {
             transfer.end_ns = Some(end_ns);
@@ -39,7 +39,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// Writes what is left, and what is not complete, and ends the table.
+    /// Writes the remaining rows, those of incomplete transfers included, and ends the table.
     pub fn finish(&mut self) -> Result<()> {
         for transfer in std::mem::take(&mut self.begun).into_values() {
             self.table.push(transfer)?;

@@ -1,8 +1,8 @@
-//! UDP sources that never wait for anything, and the exact statistics of what arrived.
+//! UDP sources that never wait for anything, and exact statistics of the datagrams that arrived.
 //!
-//! A source plans a thousand departures at a time and hands them to the backend; the receiver takes a thousand datagrams
-//! with one `recvmmsg` that sleeps in the kernel. Each datagram begins with its sequence number and the instant of its
-//! sending.
+//! A source plans a thousand departures at a time and hands them to the backend; the receiver takes a thousand
+//! datagrams with one `recvmmsg` that sleeps in the kernel. Each datagram begins with its sequence number and the
+//! instant of its sending.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -29,11 +29,11 @@ use crate::constants::{
 };
 use crate::lab::Flow;
 
-/// Departures handed over at once.
+/// Number of departures handed over at once.
 const BATCH: usize = 1024;
-/// struct netwarp_payload: what every datagram has at least.
+/// Size of struct netwarp_payload, which every datagram has at least.
 const MIN_PAYLOAD: f64 = MIN_PAYLOAD_BYTES as f64;
-/// So that neither end's buffer is ever what loses or delays a datagram: the queues decide.
+/// Large enough that neither end's buffer loses or delays a datagram: only the queues do.
 const BUFFER_BYTES: usize = 256 << 20;
 /// Ethernet and UDP headers, and those of IP by family.
 const HEADERS: f64 = (ETHERNET_HEADER_BYTES + UDP_HEADER_BYTES) as f64;
@@ -46,29 +46,29 @@ const IPV6_HEADER: f64 = IPV6_HEADER_BYTES as f64;
 pub struct Fields {
     pub rate_bps: u64,
     pub packet_size_bytes: u32,
-    /// Where a size that is drawn is cut.
+    /// Upper bound of a random size.
     pub packet_size_most_bytes: u32,
     pub packet_size_distribution: Distribution,
 }
 
-/// When packets leave; instants are nanoseconds from the flow's start, gaps are of the source's own clock (`Pace`).
+/// Timing of packets; instants are nanoseconds from the flow's start, gaps are of the source's own clock (`Pace`).
 pub trait Pattern: Send {
-    /// When the first one leaves; `mean_gap_ns` is what a packet takes at the rate on average.
+    /// When the first packet leaves; `mean_gap_ns` is a packet's mean transmission time at the rate.
     fn first_ns(&mut self, _mean_gap_ns: f64, _draws: &mut Draws) -> f64 {
         0.0
     }
-    /// When the next one leaves that could do so at `at_ns`; asked once its size is drawn.
+    /// When the next packet leaves if it can leave at `at_ns`; asked once its size is drawn.
     fn not_before_ns(&mut self, at_ns: f64, _draws: &mut Draws) -> f64 {
         at_ns
     }
-    /// How long after a packet that takes `own_gap_ns` at the rate the next one may leave.
+    /// Time after a packet, with the transmission time `own_gap_ns` at the rate, until the next one may leave.
     fn gap_ns(&mut self, own_gap_ns: f64, _mean_gap_ns: f64, _draws: &mut Draws) -> f64 {
         own_gap_ns
     }
 }
 
-/// When what leaves: an iterator of (nanoseconds from the flow's start, payload bytes), which ends only where the source is
-/// never active again.
+/// Departures of a source: an iterator of (nanoseconds from the flow's start, payload bytes), which ends only if the
+/// source is never active again.
 pub struct Departures<P> {
     fields: Fields,
     pattern: P,
@@ -148,13 +148,13 @@ impl<P: Pattern> Iterator for Departures<P> {
     }
 }
 
-/// A source and its sink, or the one of them that is on this machine.
+/// A source and its sink, or the one of them on this machine.
 struct UdpFlow {
     sent: Option<Arc<Mutex<Sent>>>,
     sink: Option<Sink>,
 }
 
-/// Where datagrams arrive.
+/// The receiving end of datagrams.
 struct Sink {
     socket: Arc<OwnedFd>,
     stats: Arc<Mutex<ReceiverStats>>,
@@ -168,7 +168,7 @@ struct Sent {
     error: Option<String>,
 }
 
-/// Opens both sockets and starts both threads; what arrives has a row in `datagrams`.
+/// Opens both sockets and starts both threads; each datagram that arrives has a row in `datagrams`.
 pub fn prepare<P: Pattern + 'static>(
     setup: &Setup,
     fields: Fields,
@@ -217,12 +217,12 @@ pub fn prepare<P: Pattern + 'static>(
 }
 
 impl Generator for UdpFlow {
-    /// Departures end with the flow's duration by themselves.
+    /// Departures end with the flow's duration without a stop.
     fn stop(&mut self) {}
 
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         if let Some(sink) = &mut self.sink {
-            // Wakes the receiver, which takes what its socket still holds and ends.
+            // Wakes the receiver, which takes the rest from its socket and ends.
             let _ = shutdown(sink.socket.as_raw_fd(), Shutdown::Read);
             if let Some(receiver) = sink.receiver.take() {
                 let _ = receiver.join();
@@ -245,10 +245,10 @@ impl Generator for UdpFlow {
     }
 }
 
-/// A UDP socket bound to `local` and connected to `remote`, with room.
+/// Makes a UDP socket bound to `local` and connected to `remote`, with large buffers.
 fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
     let socket = bound(local, SockType::Datagram)?;
-    // In a user namespace only as much as others may (net.core.rmem_max); what that loses is counted.
+    // In a user namespace buffers are limited (net.core.rmem_max); the resulting losses are counted.
     if setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES).is_err() {
         setsockopt(&socket, sockopt::SndBuf, &BUFFER_BYTES)?;
     }

@@ -1,5 +1,5 @@
-//! Capture files: pcap and pcapng. The reader is fed with bytes and holds none, so that whoever feeds it decides how
-//! they are read and how many stay in memory.
+//! Capture files: pcap and pcapng. The reader is fed with bytes and holds none, so that its caller decides how they are
+//! read and how many stay in memory.
 
 mod pcap;
 mod pcapng;
@@ -22,16 +22,17 @@ pub enum Reader {
 pub const MAGIC_BYTES: usize = 24;
 
 impl Reader {
-    /// A reader that finds nothing, until there is another.
+    /// A reader that finds nothing, as a placeholder.
     #[must_use]
     pub fn none() -> Self {
         Self::Pcapng(pcapng::Pcapng::default())
     }
 
-    /// Begins with the first `MAGIC_BYTES` of a file, or with all of it if it has fewer. Tells how many were used up.
+    /// Begins with the first `MAGIC_BYTES` of a file, or with all of it if it has fewer. Returns the number of bytes
+    /// used.
     ///
     /// # Errors
-    /// What else it is, or that it is nothing that is known.
+    /// The other kind of file that it is, or that it is of no known kind.
     pub fn open(bytes: &[u8]) -> Result<(Self, usize), Damage> {
         if bytes.is_empty() {
             return Err(Damage::Empty);
@@ -48,7 +49,7 @@ impl Reader {
         Err(Damage::NotACapture(look_alike(bytes)))
     }
 
-    /// Reads what stands at the beginning of `bytes`.
+    /// Reads the next item at the beginning of `bytes`.
     ///
     /// # Errors
     /// Why the rest of the file cannot be read.
@@ -60,7 +61,7 @@ impl Reader {
     }
 }
 
-/// What people give us for a capture.
+/// Recognises files that users take for captures.
 fn look_alike(bytes: &[u8]) -> Option<&'static str> {
     match (u8_at(bytes, 0)?, u8_at(bytes, 1)?) {
         (0x1f, 0x8b) => Some("compressed with gzip (unpack it with gunzip)"),

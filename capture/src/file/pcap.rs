@@ -19,7 +19,7 @@ pub fn is_magic(bytes: &[u8]) -> bool {
     be32(bytes, 0).is_some_and(|magic| known(magic) || known(magic.swap_bytes()))
 }
 
-/// What is in the file's header.
+/// The fields of the file's header.
 #[derive(Debug)]
 pub struct Pcap {
     order: Order,
@@ -70,7 +70,7 @@ impl Pcap {
         let frame = Frame {
             time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(ticks) * self.tick_ns,
             link_type: self.link_type,
-            // A length that is less than what is there is corrected, as in Wireshark.
+            // A wire length below the captured length is corrected, as in Wireshark.
             wire_bytes: wire_bytes.max(captured),
             bytes: frame,
         };

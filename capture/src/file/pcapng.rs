@@ -1,5 +1,5 @@
-//! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks. What is not a packet or a description that is
-//! needed to read one is skipped.
+//! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks. Blocks that are neither a packet nor needed to
+//! read one are skipped.
 
 use super::step::{Damage, Frame, MAX_FRAME_BYTES, MAX_HEADERS_BYTES, Step};
 use crate::bytes::{Order, be32, u8_at};
@@ -15,7 +15,7 @@ const OPTION_TSRESOL: u16 = 9;
 const OPTION_TSOFFSET: u16 = 14;
 /// Type, length, and the length again at the end.
 const MIN_BLOCK_BYTES: u32 = 12;
-/// More than a file has, and few enough to be held.
+/// More interfaces than files have, and few enough to keep in memory.
 const MAX_INTERFACES: usize = 65_536;
 
 /// One interface of the section.
@@ -26,12 +26,12 @@ struct Interface {
     clock: Clock,
 }
 
-/// What a time stamp counts.
+/// The unit of a timestamp.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     /// Whole nanoseconds per tick
     Multiple { tick_ns: u64, offset_ns: i64 },
-    /// Ticks per second that are no divisor of a nanosecond's
+    /// Ticks per second that do not divide a nanosecond's frequency
     Rate { per_second: u128, offset_ns: i64 },
 }
 
@@ -108,7 +108,7 @@ impl Pcapng {
         }
     }
 
-    /// Interface Description Block. `None` if it is too short for one, or there are too many.
+    /// Interface Description Block. `None` if it is too short, or there are too many.
     fn describe(&mut self, body: &[u8]) -> Option<()> {
         let link_type = u32::from(self.order.u16(body, 0)?);
         let snap = self.order.u32(body, 4)?;
@@ -136,7 +136,8 @@ impl Pcapng {
         Some(())
     }
 
-    /// Enhanced Packet Block, and the obsolete Packet Block, which has a drop count in its interface's upper half.
+    /// Enhanced Packet Block, and the obsolete Packet Block, which has a drop count in the upper half of its interface
+    /// field.
     fn enhanced<'a>(
         &self,
         body: &'a [u8],

@@ -1,54 +1,54 @@
-//! What is read of a capture file, step by step.
+//! Steps of reading a capture file.
 
 use std::fmt;
 
-/// A longer frame is not believed: it is the largest snapshot length that libpcap and Wireshark know.
+/// Longer frames are taken for damage: this is the largest snapshot length of libpcap and Wireshark.
 pub const MAX_FRAME_BYTES: u32 = 262_144;
-/// What has to be there for the reader to move on, at most, besides the frame itself.
+/// Most bytes that the reader needs to move on, besides the frame itself.
 pub const MAX_HEADERS_BYTES: usize = 4096;
-/// A buffer of this size holds whatever the reader asks for.
+/// Size of a buffer that is enough for any request of the reader.
 pub const MAX_STEP_BYTES: usize = MAX_FRAME_BYTES as usize + MAX_HEADERS_BYTES;
 
 /// One captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// When, in nanoseconds since 1970 (or whatever the clock of the file counts from)
+    /// Time in nanoseconds since 1970 (or since the epoch of the file's clock)
     pub time_ns: i64,
-    /// The file's number for the link layer: LINKTYPE_…
+    /// The link layer's number in the file: LINKTYPE_…
     pub link_type: u32,
-    /// Its length on the wire
+    /// Length on the wire
     pub wire_bytes: u32,
-    /// What was captured of it
+    /// The captured bytes
     pub bytes: &'a [u8],
 }
 
-/// What the next bytes of a file are.
+/// The next item of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// A frame, and the bytes that it takes of the file
+    /// A frame, and its size in the file
     Frame(Frame<'a>, usize),
-    /// So many bytes that are no frame; there may be more of them than were shown
+    /// This many bytes that are not a frame; there may be more of them than were passed
     Skip(u64),
-    /// So many bytes have to be shown to go on; if the file has fewer, it was cut off
+    /// This many bytes are needed to go on; if the file has fewer, it was cut off
     More(usize),
 }
 
-/// Why a file cannot be read, or not any further.
+/// Why a file cannot be read, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// It has no bytes at all
     Empty,
-    /// It does not begin like a capture; what it looks like, if that is known
+    /// It does not begin like a capture; its likely kind, if that is known
     NotACapture(Option<&'static str>),
     /// It ends within its header
     Header,
-    /// A frame says it is this long
+    /// A frame claims this length
     FrameLength(u32),
-    /// A block says it is this long
+    /// A block claims this length
     BlockLength(u32),
     /// A packet of an interface that was not described
     Interface(u32),
-    /// A section header without a byte order that is known
+    /// A section header without a known byte order
     ByteOrder,
 }
 
@@ -69,13 +69,13 @@ impl fmt::Display for Damage {
             }
             Self::BlockLength(bytes) => write!(
                 out,
-                "a block says that it is {bytes} bytes long, which none can be"
+                "a block says that it is {bytes} bytes long, which is impossible"
             ),
             Self::Interface(number) => write!(
                 out,
                 "a packet belongs to interface {number}, which is not described"
             ),
-            Self::ByteOrder => write!(out, "a section header tells no byte order"),
+            Self::ByteOrder => write!(out, "a section header has no valid byte order"),
         }
     }
 }

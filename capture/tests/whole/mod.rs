@@ -1,18 +1,18 @@
-//! Reading a whole file that is in memory, as the agent does from a disk.
+//! Reads a whole file that is in memory, as the observer does from a disk.
 
 use netwarp_capture::file::{MAGIC_BYTES, Reader, Step};
 use netwarp_capture::{Analysis, Observation, Series};
 
-/// How far it came.
+/// The result of reading.
 #[derive(Debug, Default)]
 pub struct Read {
     pub analysis: Analysis,
     pub seen: Vec<Observation>,
-    /// Whether it came to the end of the last frame
+    /// Whether the end of the last frame was reached
     pub whole: bool,
 }
 
-/// Reads all that can be read. Whatever the bytes are, this ends, and what is counted adds up.
+/// Reads as much as possible. This ends for any bytes, and the counts add up.
 pub fn read(bytes: &[u8]) -> Read {
     let mut done = Read::default();
     let head = bytes.get(..MAGIC_BYTES).unwrap_or(bytes);
@@ -55,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Read {
     done
 }
 
-/// Every frame is in a flow or has its reason; no statistic is beyond its bounds.
+/// Checks that every frame is in a flow or has its reason, and that no statistic is out of bounds.
 fn check(done: &Read) {
     let stats = done.analysis.stats();
     let out = stats.unknown_link

@@ -14,7 +14,7 @@ pub fn ms(ns: f64) -> Option<Cell> {
     Some(Cell::Real(ns / 1e6))
 }
 
-/// Absent where no time passed.
+/// A rate; absent if no time passed.
 pub fn mbps(bytes: u64, seconds: f64) -> Option<Cell> {
     (seconds > 0.0).then(|| Cell::Real(bytes as f64 * 8.0 / seconds / 1e6))
 }

@@ -1,4 +1,4 @@
-//! The table of flows: one row for each direction in which packets went.
+//! The table of flows: one row for each direction that has packets.
 
 use anyhow::Result;
 use netwarp_capture::{Analysis, Direction, Endpoint, Flags, Flow, Protocol};
@@ -6,11 +6,11 @@ use netwarp_capture::{Analysis, Direction, Endpoint, Flags, Flow, Protocol};
 use super::cells::{count, mbps, ms, text};
 use super::output::{Cell, Column, Format, Kind, Output};
 
-/// One row's subject.
+/// The subject of a row.
 struct Row<'a> {
     file: &'a str,
     flow: &'a Flow,
-    /// 0 as the flow's first packet went, 1 the other way
+    /// 0 for the direction of the flow's first packet, 1 for the other
     towards: usize,
     /// The packets of the row
     this: &'a Direction,
@@ -18,7 +18,7 @@ struct Row<'a> {
     other: &'a Direction,
 }
 
-/// A column's name, what it holds, and its cell in a row.
+/// A column's name, its kind, and its cell in a row.
 type Entry = (&'static str, Kind, fn(&Row<'_>) -> Option<Cell>);
 
 #[rustfmt::skip]
@@ -76,7 +76,7 @@ const COLUMNS: &[Entry] = &[
     ("mss_bytes", Kind::Count, |row| count(row.this.mss_bytes?)),
 ];
 
-/// What people see; the other formats have every column.
+/// Columns of the table for people; the other formats have all.
 const SHOWN: [&str; 18] = [
     "file",
     "protocol",
@@ -98,11 +98,11 @@ const SHOWN: [&str; 18] = [
     "ack_interval_ms_mean",
 ];
 
-/// The table in some format.
+/// The table in one of the formats.
 pub struct Flows(Vec<&'static Entry>);
 
 impl Flows {
-    /// With the columns for this format; a table for people leaves out the name of their only file.
+    /// Chooses the columns for this format; a table for people leaves out the file's name if there is only one.
     pub fn new(format: Format, files: usize) -> Self {
         let is_in = |name: &str| match format {
             Format::Text => SHOWN.contains(&name) && (name != "file" || files > 1),
@@ -144,12 +144,12 @@ impl Row<'_> {
         self.flow.ends_of(self.towards)
     }
 
-    /// From the first packet of the row to its last.
+    /// Time from the first packet of the row to its last.
     fn seconds(&self) -> Option<f64> {
         Some(self.this.packets.duration_ns()? as f64 / 1e9)
     }
 
-    /// Absent where the flow is not TCP.
+    /// A value that is absent unless the flow is TCP.
     fn tcp(&self, value: impl Fn(&Self) -> Option<Cell>) -> Option<Cell> {
         (self.flow.protocol == Protocol::Tcp)
             .then(|| value(self))
@@ -160,7 +160,7 @@ impl Row<'_> {
         self.tcp(|_| count(direction.count_of(flag)))
     }
 
-    /// All kinds, as the display filter `tcp.analysis.retransmission` finds them.
+    /// Retransmissions of all kinds, as the display filter `tcp.analysis.retransmission` finds them.
     fn retransmissions(&self) -> u64 {
         [
             Flags::RETRANSMISSION,
@@ -172,7 +172,7 @@ impl Row<'_> {
         .sum()
     }
 
-    /// Payload that arrived: by the other side's word, or, of UDP, what was seen.
+    /// Payload that arrived: acknowledged by the other side, or for UDP the payload seen.
     fn acked(&self) -> Option<u64> {
         match self.flow.protocol {
             Protocol::Udp => Some(self.this.payload_bytes),

@@ -1,8 +1,9 @@
-//! Lengths of time as a user writes them.
+//! Parses lengths of time.
 
-/// Nanoseconds of a number with a unit.
+/// Converts a number with a unit to nanoseconds.
 pub fn parse(text: &str) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no length of time; write 100ms, 1s or 1min");
+    let wrong =
+        || format!("\"{text}\" is not a length of time; expected one such as 100ms, 1s or 1min");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_ns = match text.get(digits.len()..).unwrap_or_default() {
         "us" => 1e3,

@@ -1,5 +1,5 @@
-//! `netwarp pcap FILE...`: metrics of the flows in captures. The crate `netwarp-capture` does the work; here files are read and
-//! tables are written.
+//! `netwarp pcap FILE...`: metrics of the flows in captures. The crate `netwarp-capture` does the analysis; this module
+//! reads files and writes tables.
 
 mod cells;
 mod flows;
@@ -40,7 +40,7 @@ pub fn main(options: &Options) -> ExitCode {
     }
 }
 
-/// Whether every file was read to its end.
+/// Runs the command; returns whether every file was read to its end.
 fn run(options: &Options) -> Result<bool> {
     let out: Sink = match &options.output {
         Some(path) => {
@@ -68,7 +68,7 @@ fn run(options: &Options) -> Result<bool> {
     Ok(whole)
 }
 
-/// How the file ended, and what of it is in no flow: on standard error.
+/// Reports on standard error how the file ended, and which of its packets are in no flow.
 fn report_end(path: &Path, analysis: &Analysis, end: &End) {
     let path = path.display();
     match end {
@@ -93,7 +93,7 @@ fn report_end(path: &Path, analysis: &Analysis, end: &End) {
 
 fn left_out(stats: &CaptureStats) -> Vec<String> {
     let kinds = [
-        (stats.unknown_link, "of a link layer that is not known here"),
+        (stats.unknown_link, "of an unknown link layer"),
         (stats.not_ip, "without IP"),
         (stats.other_protocol, "of other protocols than TCP and UDP"),
         (stats.unreadable, "with headers that are cut off or broken"),
@@ -105,7 +105,7 @@ fn left_out(stats: &CaptureStats) -> Vec<String> {
         .collect()
 }
 
-/// A line on standard error; a closed one is ignored.
+/// Prints a line on standard error; a closed one is ignored.
 fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -31,7 +31,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// How the table is written.
+    /// The format of the table.
     pub fn format(&self) -> Format {
         match (self.csv, self.json, self.arrow) {
             (true, _, _) => Format::Csv,

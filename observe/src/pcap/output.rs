@@ -11,20 +11,20 @@ use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder, UInt64Bu
 use arrow_schema::DataType;
 use netwarp_records::table::{self, BATCH_ROWS, Table};
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Aligned columns
     Text,
-    /// RFC 4180; what is absent is empty
+    /// RFC 4180; absent values are empty
     Csv,
-    /// An array of objects; what is absent is null
+    /// An array of objects; absent values are null
     Json,
     /// An Arrow IPC stream
     Arrow,
 }
 
-/// What a column holds.
+/// The kind of values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -33,7 +33,7 @@ pub enum Kind {
     Real,
 }
 
-/// A cell that is not absent.
+/// A value that is present.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     Text(String),
@@ -54,17 +54,17 @@ impl fmt::Display for Cell {
     }
 }
 
-/// A column's name and what it holds.
+/// A column's name and kind.
 pub type Column = (&'static str, Kind);
 
-/// A table under construction.
+/// A table that is being written.
 pub struct Output {
     columns: Vec<Column>,
     writer: Writer,
     rows: usize,
 }
 
-/// Where a table goes.
+/// The destination of a table.
 pub type Sink = Box<dyn Write + Send>;
 
 enum Writer {
@@ -84,7 +84,7 @@ enum Builder {
 const BUFFER_BYTES: usize = 1 << 16;
 
 impl Output {
-    /// Begins a table with its heading.
+    /// Begins a table and writes its heading.
     pub fn new(format: Format, out: Sink, columns: &[Column]) -> Result<Self> {
         let buffered = |out| BufWriter::with_capacity(BUFFER_BYTES, out);
         let writer = match format {
@@ -169,7 +169,7 @@ impl Output {
     }
 }
 
-/// docs/pcap.md says what a column means; the stream itself has its type alone.
+/// The column of the Arrow schema, which has only its type; docs/pcap.md explains columns.
 fn in_table((name, kind): &Column) -> table::Column {
     table::Column {
         name,
@@ -199,7 +199,7 @@ impl Builder {
         }
     }
 
-    /// A cell of another kind than the column's is absent.
+    /// Adds a cell; one of another kind than the column's is absent.
     fn push(&mut self, cell: Option<Cell>) {
         match (self, cell) {
             (Self::Text(builder), Some(Cell::Text(text))) => builder.append_value(text),
@@ -241,7 +241,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// For people: three digits that count, – for what is absent.
+/// A value for people: three significant digits, – if absent.
 fn shown(cell: Option<&Cell>) -> String {
     match cell {
         None => "–".to_owned(),

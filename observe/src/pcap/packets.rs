@@ -1,4 +1,4 @@
-//! The table of packets: one row for each that is in a flow.
+//! The table of packets: one row for each packet that is in a flow.
 
 use netwarp_capture::file::Frame;
 use netwarp_capture::{Endpoint, Flags, Flow, Observation};
@@ -6,7 +6,7 @@ use netwarp_capture::{Endpoint, Flags, Flow, Observation};
 use super::cells::{count, ms, text};
 use super::output::{Cell, Column, Kind};
 
-/// One row's subject.
+/// The subject of a row.
 pub struct Row<'a> {
     pub file: &'a str,
     /// The frame's number in the file, from 1
@@ -16,7 +16,7 @@ pub struct Row<'a> {
     pub seen: &'a Observation,
 }
 
-/// A column's name, what it holds, and its cell in a row.
+/// A column's name, its kind, and its cell in a row.
 type Entry = (&'static str, Kind, fn(&Row<'_>) -> Option<Cell>);
 
 #[rustfmt::skip]

@@ -1,11 +1,12 @@
-//! The table over time: one row for each direction of a flow and each interval in which something of it was captured.
+//! The table over time: one row for each direction of a flow and each interval in which some of its packets were
+//! captured.
 
 use netwarp_capture::{Endpoint, Flow, Interval, Place, Protocol};
 
 use super::cells::{count, mbps, ms, text};
 use super::output::{Cell, Column, Kind};
 
-/// One row's subject.
+/// The subject of a row.
 pub struct Row<'a> {
     pub file: &'a str,
     pub flow: &'a Flow,
@@ -14,7 +15,7 @@ pub struct Row<'a> {
     pub interval_s: f64,
 }
 
-/// A column's name, what it holds, and its cell in a row.
+/// A column's name, its kind, and its cell in a row.
 type Entry = (&'static str, Kind, fn(&Row<'_>) -> Option<Cell>);
 
 #[rustfmt::skip]

@@ -1,5 +1,5 @@
-//! A capture file, read in large pieces into one buffer. Not mapped: a file that is truncated while it is read would end
-//! the program, and pipes could not be read.
+//! A capture file, read in large pieces into one buffer. It is not mapped: a file that is truncated while it is read
+//! would end the program, and pipes could not be read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use netwarp_capture::file::{Damage, Frame, MAGIC_BYTES, MAX_STEP_BYTES, Reader, Step};
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// A file with a hole larger than what it holds, as `store/files.py` has it: zeros are empty frames, and a terabyte of
-/// them would be read for hours.
+/// A file whose holes are larger than its content is refused, as in `store/files.py`: zeros are empty frames, and
+/// reading a terabyte of them would take hours.
 const SPARSE_BYTES: u64 = 1 << 30;
 const SPARSE_SHARE: u64 = 1000;
 const BLOCK_BYTES: u64 = 512;
@@ -22,7 +22,7 @@ const _: () = assert!(BUFFER_BYTES >= 2 * MAX_STEP_BYTES);
 pub enum End {
     /// After a whole frame
     Whole,
-    /// Within one: so many bytes are left
+    /// Within a frame, with this many bytes left
     Cut { bytes: usize },
     /// It cannot be read from this byte on
     Damaged { at: u64, why: Damage },
@@ -47,15 +47,15 @@ pub struct Source {
     file: Box<dyn Read>,
     reader: Reader,
     buffer: Vec<u8>,
-    /// What of the buffer is not yet used up
+    /// Start of the unused part of the buffer
     begin: usize,
     end: usize,
-    /// Where in the file the buffer's first byte is
+    /// Position of the buffer's first byte in the file
     offset: u64,
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`, and reads what kind of capture it is.
+    /// Opens a file, or standard input for `-`, and determines the kind of capture.
     pub fn open(path: &Path) -> Result<Self> {
         let file: Box<dyn Read> = if path == Path::new("-") {
             Box::new(io::stdin().lock())
@@ -118,7 +118,7 @@ impl Source {
         self.buffer.get(self.begin..self.end).unwrap_or(&[])
     }
 
-    /// Reads until so many bytes are in the buffer. Whether there are so many.
+    /// Reads until `wanted` bytes are in the buffer. Returns whether there are that many.
     fn fill(&mut self, wanted: usize) -> Result<bool> {
         self.buffer.copy_within(self.begin..self.end, 0);
         self.offset += self.begin as u64;
@@ -136,7 +136,7 @@ impl Source {
         Ok(true)
     }
 
-    /// Passes over so many bytes. Whether there are so many.
+    /// Skips bytes. Returns whether there are that many.
     fn skip(&mut self, bytes: u64) -> Result<bool> {
         let mut left = bytes;
         loop {

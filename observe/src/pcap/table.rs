@@ -1,4 +1,4 @@
-//! The table that was asked for, filled from captures.
+//! The requested table, filled from captures.
 
 use anyhow::Result;
 use netwarp_capture::file::Frame;
@@ -10,22 +10,22 @@ use super::output::{Output, Sink};
 use super::source::{End, Source};
 use super::{packets, series};
 
-/// What is written of each capture.
+/// Subject of the rows.
 enum Rows {
     Flows(Flows),
     Packets,
-    /// Intervals of so many nanoseconds
+    /// Intervals of this many nanoseconds
     Series(u64),
 }
 
-/// A table under construction.
+/// A table that is being written.
 pub struct Table {
     rows: Rows,
     output: Output,
 }
 
 impl Table {
-    /// Begins the table that the options ask for.
+    /// Begins the table that the options request.
     pub fn new(options: &Options, out: Sink) -> Result<Self> {
         let (rows, columns) = if options.packets {
             (Rows::Packets, packets::columns())

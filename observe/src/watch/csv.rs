@@ -1,5 +1,5 @@
-//! CSV: a header, then a row for each socket and sample. Absent is empty. Numbers are written digit by digit into one
-//! buffer: formatting is what a row costs.
+//! CSV: a header, then a row for each socket and sample; absent values are empty. Numbers are written digit by digit
+//! into one buffer, since formatting makes up most of a row's cost.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::sink::Sink;
 use netwarp_records::sockets::{Column, Entry, Width, write_address};
 
-/// Rows are handed on when so many bytes have gathered.
+/// Size of the buffer at which rows are written.
 const FULL: usize = 1 << 18;
 
 pub struct Csv {
@@ -106,7 +106,7 @@ fn number(text: &mut Vec<u8>, value: u64) {
     text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Seconds with microseconds.
+/// Writes seconds with microseconds.
 fn seconds(text: &mut Vec<u8>, time_ns: i64) {
     let micros = time_ns.max(0) as u64 / 1000;
     number(text, micros / 1_000_000);
@@ -116,7 +116,7 @@ fn seconds(text: &mut Vec<u8>, time_ns: i64) {
     text.extend_from_slice(&digits[1..]);
 }
 
-/// A name, in quotes if it would be taken for something else.
+/// Writes a name, in quotes if it would be misread.
 fn quoted(text: &mut Vec<u8>, name: &str) {
     if name.contains(['"', ',', '\n', '\r']) {
         text.push(b'"');

@@ -1,8 +1,8 @@
-//! Errors of the monitor that are the user's to fix.
+//! Errors of the monitor that the user can fix.
 
 use std::fmt;
 
-/// What the user can fix. The exit code says where: in the command, or on this machine.
+/// An error that the user can fix. The exit code says where: in the command, or on this machine.
 #[derive(Debug)]
 pub enum WatchError {
     Usage(String),

@@ -1,9 +1,9 @@
-//! Which columns are written.
+//! Chooses the columns to write.
 
 use super::error::WatchError;
 use netwarp_records::sockets::{CONTROLS, Column, FIELDS, IDENTITY, MEMORY, MESSAGE, STATE};
 
-/// The columns of `sockets.arrows` but the node's, then the queues, owner and memory of the socket, which the lab's
+/// The columns of `sockets.arrows` without the node, then the queues, owner and memory of the socket, which the lab's
 /// records do not have.
 fn known() -> Vec<Column> {
     let numbers = [&STATE]
@@ -21,8 +21,8 @@ fn known() -> Vec<Column> {
 }
 
 const PROCESS: [Column; 2] = [Column::Process, Column::Pid];
-/// What `connection` in `--fields` stands for: the columns by which rows of one connection, and control connections, are
-/// recognised (`without_control` in store/monitor.py).
+/// The columns that `connection` in `--fields` selects: those that identify a connection, and control connections
+/// (`without_control` in store/monitor.py).
 const CONNECTION: [&str; 6] = [
     "cookie",
     "source",
@@ -32,7 +32,7 @@ const CONNECTION: [&str; 6] = [
     "bytes_sent",
 ];
 
-/// The columns that were asked for by name, or else all there are; those of the process `with_processes`.
+/// Returns the columns that are named, or else all; those of the process only `with_processes`.
 pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, WatchError> {
     let mut all = known();
     if names.is_empty() {
@@ -47,7 +47,7 @@ pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, Wat
                 .iter()
                 .map(|name| find(&all, name))
                 .collect::<Result<_, _>>()?;
-            // Its members may be named as well, in a place of their own.
+            // Its members may also be named, for another position.
             let is_named = |column: &Column| {
                 names
                     .iter()
@@ -69,7 +69,7 @@ pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, Wat
     Ok(chosen)
 }
 
-/// A column by its name, or by the kernel's name of it, which lacks the unit: `snd_wnd`, `tcpi_snd_wnd`.
+/// Finds a column by its name, or by the kernel's name, which lacks the unit: `snd_wnd`, `tcpi_snd_wnd`.
 fn find(all: &[Column], name: &str) -> Result<Column, WatchError> {
     if name == "time_s" {
         return Ok(Column::Time);

@@ -36,8 +36,8 @@ const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
-/// Exit codes: 0 fine, or ended by a signal where no duration was given; 2 usage; 4 this environment cannot;
-/// 130 interrupted before the duration was over.
+/// Exit codes: 0 success, or ended by a signal without a duration; 2 usage; 4 the environment does not allow it; 130
+/// interrupted before the duration was over.
 pub fn main(options: &Options) -> ExitCode {
     let code = match watch(options) {
         Ok(Some(report)) => {
@@ -62,7 +62,7 @@ pub fn main(options: &Options) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// `None`: the reader of our output has gone, and nothing is left to say.
+/// Runs the command. `None`: the reader of the output has gone, so that no report is printed.
 fn watch(options: &Options) -> Result<Option<Report>> {
     let filter_text = options.filter.join(" ");
     let filter = filter::parse(&filter_text).map_err(|e| WatchError::Usage(e.to_string()))?;
@@ -71,7 +71,7 @@ fn watch(options: &Options) -> Result<Option<Report>> {
     let processes =
         options.processes || filter.asks_for_processes() || named("process") || named("pid");
     let columns = fields::choose(&options.fields, processes)?;
-    // Timers fire when they are due and not up to 50 µs later.
+    // Makes timers fire when they are due, rather than up to 50 µs later.
     let _ = nix::sys::prctl::set_timerslack(1);
     let signals = threads::signals()?;
     if let Some(name) = &options.netns {
@@ -91,7 +91,7 @@ fn watch(options: &Options) -> Result<Option<Report>> {
         print_line
     };
     if processes && !nix::unistd::geteuid().is_root() {
-        note("without root only the processes of one's own are known");
+        note("without root only your own processes are known");
     }
     let mut writer = Writer::new(filter, processes.then(Processes::default), note);
     writer.sinks = sinks;
@@ -113,13 +113,13 @@ fn watch(options: &Options) -> Result<Option<Report>> {
     }))
 }
 
-/// What is written, and whether there is a live table: where standard output is a terminal that nothing else is written
-/// to. Where neither is asked for and there is no terminal, it is CSV.
+/// Returns the targets of rows, and whether there is a live table: on a terminal as standard output to which no target
+/// writes. Without either and without a terminal, rows are written as CSV.
 fn targets(options: &Options) -> Result<(Vec<Target>, bool)> {
     let mut targets = options.targets()?;
     let terminal = std::io::stdout().is_terminal();
     if targets.contains(&Target::Arrow(None)) && terminal {
-        let text = "an Arrow stream is not for a terminal: name a file, or pipe it on";
+        let text = "an Arrow stream cannot go to a terminal: name a file, or pipe it on";
         return Err(WatchError::Usage(text.to_string()).into());
     }
     let live = terminal && !options.quiet && !targets.contains(&Target::Csv(None));
@@ -139,7 +139,7 @@ fn title(options: &Options, filter: &str) -> String {
     words.join("   ")
 }
 
-/// Describes an Arrow stream, beside its columns.
+/// Metadata of an Arrow stream, in addition to its columns.
 fn about(options: &Options, filter: &str) -> HashMap<String, String> {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -162,7 +162,7 @@ fn print_line(text: &str) {
     eprintln!("{text}");
 }
 
-/// What is printed at the end.
+/// The report that is printed at the end.
 struct Report {
     tally: Tally,
     seen: Seen,

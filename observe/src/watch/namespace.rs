@@ -1,4 +1,4 @@
-//! The network namespace whose sockets are watched: by name (`ip netns`), by a process that lives in it, or by file.
+//! The network namespace whose sockets are watched: by name (`ip netns`), by the pid of a process in it, or by file.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -14,8 +14,8 @@ const NAMED: &str = "/run/netns";
 
 /// Enters the namespace with this thread, which must be the only one.
 ///
-/// Without CAP_SYS_ADMIN the kernel lets nobody enter a namespace, but for one that belongs to a user namespace of our
-/// own (rootless containers, `unshare --user --net`): that is entered first.
+/// The kernel requires CAP_SYS_ADMIN, except for a namespace that belongs to a user namespace of the same user
+/// (rootless containers, `unshare --user --net`): that is entered first.
 pub fn enter(name: &str) -> Result<()> {
     let place = place(name);
     let file = File::open(&place).map_err(|e| missing(name, &place, &e))?;
@@ -25,7 +25,9 @@ pub fn enter(name: &str) -> Result<()> {
         None => Err(refused),
     });
     entered.map_err(|e| match e {
-        Errno::EINVAL => WatchError::Usage(format!("{} is no network namespace", place.display())),
+        Errno::EINVAL => {
+            WatchError::Usage(format!("{} is not a network namespace", place.display()))
+        }
         Errno::EPERM => WatchError::Environment(format!(
             "not permitted to enter the network namespace {name}: that takes root (CAP_SYS_ADMIN). \
              Try: sudo netwarp watch --netns {name}"
@@ -45,7 +47,7 @@ fn place(name: &str) -> PathBuf {
     }
 }
 
-/// The user namespace of the process that the namespace was named by.
+/// The user namespace of the process by which the namespace was named.
 fn user(name: &str) -> Option<File> {
     let process = name.bytes().all(|b| b.is_ascii_digit());
     process
@@ -61,7 +63,7 @@ fn missing(name: &str, place: &Path, error: &std::io::Error) -> WatchError {
         ));
     }
     if place.starts_with("/proc") && !name.contains('/') {
-        return WatchError::Usage(format!("no process has the number {name}"));
+        return WatchError::Usage(format!("there is no process {name}"));
     }
     if name.contains('/') {
         return WatchError::Usage(format!("cannot open {}: {error}", place.display()));

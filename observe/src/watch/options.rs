@@ -48,7 +48,7 @@ pub struct Options {
     pub quiet: bool,
 }
 
-/// A time with its unit, in nanoseconds.
+/// Converts a time with its unit to nanoseconds.
 fn duration(text: &str) -> Result<i64, String> {
     let at = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -65,10 +65,10 @@ fn duration(text: &str) -> Result<i64, String> {
     };
     let ns = number
         .parse::<f64>()
-        .map_err(|_| "it is no number with a unit")?
+        .map_err(|_| "expected a number with a unit")?
         * unit_ns;
     if !(1.0..=1e17).contains(&ns) {
-        return Err("it should be longer than nothing, and shorter than three years".to_string());
+        return Err("expected a time above 0 and below three years".to_string());
     }
     Ok(ns.round() as i64)
 }
@@ -82,7 +82,7 @@ fn interval(text: &str) -> Result<i64, String> {
     }
 }
 
-/// Where rows go, and how.
+/// The destination and format of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     Csv(Option<PathBuf>),
@@ -90,7 +90,7 @@ pub enum Target {
 }
 
 impl Options {
-    /// What was asked to be written; `None` for a file is standard output.
+    /// The requested targets; a file of `None` is standard output.
     pub fn targets(&self) -> Result<Vec<Target>, WatchError> {
         let file = |path: &PathBuf| (path.as_os_str() != "-").then(|| path.clone());
         let mut targets = Vec::new();

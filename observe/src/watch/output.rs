@@ -1,4 +1,4 @@
-//! Where rows go: files and standard output, as CSV or Arrow.
+//! Destinations of rows: files and standard output, as CSV or Arrow.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::sink::Sink;
 use netwarp_records::sockets::{Column, Columns, Entry};
 use netwarp_records::table::Table;
 
-/// Opens what was asked for; `about` describes an Arrow stream.
+/// Opens the targets; `about` describes an Arrow stream.
 pub fn open(
     targets: &[Target],
     columns: &[Column],
@@ -45,7 +45,7 @@ fn writer(file: Option<&Path>) -> Result<Box<dyn Write + Send>> {
     Ok(Box::new(file))
 }
 
-/// Standard output, if it is a pipe that is written to: its reader may go at any time.
+/// Standard output, if it is a pipe that is written to: its reader may close it at any time.
 pub fn pipe(targets: &[Target]) -> Option<BorrowedFd<'static>> {
     // SAFETY: standard output stays open as long as the process lives.
     let stdout = unsafe { BorrowedFd::borrow_raw(libc::STDOUT_FILENO) };
@@ -56,7 +56,8 @@ pub fn pipe(targets: &[Target]) -> Option<BorrowedFd<'static>> {
     (used && (kind == SFlag::S_IFIFO || kind == SFlag::S_IFSOCK)).then_some(stdout)
 }
 
-/// An Arrow IPC stream. A batch has so many rows or is so old, so that few rows cost little and are soon on disk.
+/// An Arrow IPC stream. A batch ends by its number of rows or by its age, so that few rows cost little and reach the
+/// disk soon.
 struct Arrow {
     table: Table,
     columns: Columns,

@@ -1,4 +1,5 @@
-//! Which process holds which socket, from the links in /proc/PID/fd: of all processes for root, of one's own for others.
+//! Finds which process holds which socket, from the links in /proc/PID/fd: of all processes for root, of the user's own
+//! for others.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use netwarp_records::sockets::Process;
 
-/// Looking through all processes takes long: not more often than this.
+/// Shortest time between two searches through all processes, which take long.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Inode of a socket → process, the first that was found (as many may share a socket).
+/// Maps the inode of a socket to a process, the first that was found (several may share a socket).
 #[derive(Default)]
 pub struct Processes {
     known: FxHashMap<u32, Arc<Process>>,
@@ -18,7 +19,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// The process that holds a socket; looks for it if it is new.
+    /// Finds the process that holds a socket; searches for it if the socket is new.
     pub fn find(&mut self, inode: u32) -> Option<Arc<Process>> {
         if inode == 0 {
             return None; // an orphan: its process has closed it

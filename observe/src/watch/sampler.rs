@@ -1,5 +1,5 @@
-//! The thread that asks the kernel: at each sampling instant it takes one raw dump and hands it on.
-//! It decodes nothing and writes nothing, so no slow disk or reader can delay it.
+//! The thread that asks the kernel: at each sampling instant it takes one raw dump and passes it on. It neither decodes
+//! nor writes, so no slow disk or reader can delay it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use nix::time::{ClockId, clock_gettime};
 use netwarp_records::netlink::Netlink;
 use netwarp_records::sockets::request;
 
-/// So many bytes may wait for their writer; then samples are left out until it has caught up.
+/// Number of bytes that may wait for the writer; beyond that, samples are left out until it has caught up.
 const MAX_WAITING: usize = 256 << 20;
 
 /// One dump of the sockets.
 pub struct Sample {
-    /// Since the watch began.
+    /// Time since the watch began.
     pub time_ns: i64,
     /// The kernel's answers (`netlink::messages`).
     pub bytes: Vec<u8>,
 }
 
-/// What is asked, and when.
+/// The request, and its instants.
 pub struct Plan {
     pub states: u32,
     pub bytecode: Vec<u8>,
@@ -34,26 +34,26 @@ pub struct Plan {
     pub duration_ns: Option<i64>,
 }
 
-/// How it went.
+/// Counts of a watch.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
     pub samples: u64,
-    /// Instants at which none was taken: the machine was too busy, or the last dump was not over.
+    /// Instants without a sample because the machine was too busy, or the last dump was not over.
     pub missed: u64,
-    /// Instants at which none was taken because the writer was too far behind.
+    /// Instants without a sample because the writer was too far behind.
     pub unwritten: u64,
-    /// The latest that a sample began after its instant.
+    /// The longest delay of a sample after its instant.
     pub latest_ns: i64,
     pub end: End,
 }
 
-/// What ended it.
+/// The reason for the end.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     #[default]
     Duration,
     Signal,
-    /// The writer or the viewer.
+    /// The writer or the viewer has ended.
     Stop,
     /// The reader of the pipe has gone.
     ReaderGone,
@@ -66,12 +66,12 @@ pub struct Outlet {
     pub waiting: Arc<AtomicUsize>,
 }
 
-/// What ends the watch before its time.
+/// Descriptors that end the watch early.
 pub struct Ends<'a> {
     pub signals: &'a SignalFd,
     /// Readable when the writer or the viewer has ended.
     pub stop: BorrowedFd<'a>,
-    /// The pipe that is written to, whose reader may go.
+    /// The output pipe, whose reader may go.
     pub pipe: Option<BorrowedFd<'a>>,
 }
 
@@ -127,7 +127,7 @@ fn monotonic_ns() -> i64 {
 }
 
 impl Ends<'_> {
-    /// Sleeps until an instant of `monotonic_ns`, unless the watch ends before.
+    /// Sleeps until an instant of `monotonic_ns`, unless the watch ends earlier.
     fn wait_until(&self, due: i64) -> Result<Option<End>> {
         loop {
             let left = (due - monotonic_ns()).max(0);

@@ -41,7 +41,7 @@ pub const COLUMNS: &[Head] = &[
 const FIRST_NUMBER: usize = 4;
 const SEND: usize = 4;
 
-/// Those of tcp_info that the numbers are made of, in the order of the columns; send and receive count bytes so far.
+/// Fields of tcp_info that the numbers are made of, in the order of the columns; sent and received count bytes so far.
 const NUMBERS: [&str; 8] = [
     "rtt_us",
     "snd_cwnd_pkts",
@@ -74,7 +74,7 @@ pub struct TableRow {
     cookie: u64,
     texts: [String; 5],
     numbers: [Option<u64>; 8],
-    /// Bits per second since it was last shown: sent, received.
+    /// Bits per second since the last display: sent, received.
     rates: [Option<f64>; 2],
 }
 
@@ -102,7 +102,7 @@ impl TableRow {
         }
     }
 
-    /// A cell; what is absent is a dash.
+    /// The text of a cell; a dash if absent.
     pub fn text(&self, column: usize) -> String {
         let none = || "–".to_string();
         match COLUMNS[column].number {
@@ -121,7 +121,7 @@ impl TableRow {
         }
     }
 
-    /// What a column of numbers is sorted by.
+    /// The value by which a column of numbers is sorted.
     fn value(&self, column: usize) -> Option<f64> {
         let at = column - FIRST_NUMBER;
         match at {
@@ -156,7 +156,7 @@ fn scaled(value: f64, unit: &str) -> String {
     format!("{:.1} {prefix}{unit}", value / by)
 }
 
-/// Adds what was sent and received since the connections were shown before, `seconds` ago.
+/// Adds the rates of sending and receiving since the last display, `seconds` ago.
 pub fn add_rates(now: &mut [TableRow], before: &[TableRow], seconds: f64) {
     let known: FxHashMap<u64, &TableRow> = before.iter().map(|s| (s.cookie, s)).collect();
     for one in now {
@@ -169,14 +169,14 @@ pub fn add_rates(now: &mut [TableRow], before: &[TableRow], seconds: f64) {
     }
 }
 
-/// By which column rows are sorted.
+/// The column by which rows are sorted.
 pub struct Order {
     pub column: usize,
     pub descending: bool,
 }
 
 impl Default for Order {
-    /// Who sends most comes first.
+    /// The fastest sender comes first.
     fn default() -> Self {
         Self {
             column: FIRST_NUMBER + SEND,
@@ -191,7 +191,7 @@ impl Order {
         self.descending = COLUMNS[self.column].number;
     }
 
-    /// Sorts; of equals the older connection comes first, and what is absent last.
+    /// Sorts; among equals the older connection comes first, and absent values come last.
     pub fn sort(&self, rows: &mut [TableRow]) {
         rows.sort_by(|a, b| {
             let order = if COLUMNS[self.column].number {

@@ -1,4 +1,4 @@
-//! The threads of a watch, and how it ends: this one samples, one writes, one draws.
+//! The threads of a watch, and its end: this one samples, one writes, one draws.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,14 +25,14 @@ fn watched() -> SigSet {
         .collect()
 }
 
-/// Signals that end the watch arrive here, whichever thread they are for. To be asked before there are threads.
+/// Opens a descriptor for signals that end the watch, for all threads. Called before there are threads.
 pub fn signals() -> Result<SignalFd> {
     watched().thread_block()?;
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
     SignalFd::with_flags(&watched(), flags).context("signalfd")
 }
 
-/// Watches until it is over. No tally: the reader of `pipe` has gone, and nothing is left to say.
+/// Watches until the end. No tally: the reader of `pipe` has gone, so that no report is printed.
 pub fn run(
     netlink: &mut Netlink,
     plan: &Plan,
@@ -62,7 +62,7 @@ pub fn run(
         stop: stop.as_fd(),
         pipe,
     };
-    // It needs few microseconds of each interval, and a busy machine must not make it late.
+    // It needs few microseconds of each interval, and a busy machine must not delay it.
     go_first();
     let tally = sampler::run(netlink, plan, &outlet, &ends);
     drop(outlet);
@@ -89,7 +89,7 @@ pub fn run(
     }
 }
 
-/// This thread goes before all others that want the processor, if we may ask for that (CAP_SYS_NICE).
+/// Gives this thread priority over all others, if permitted (CAP_SYS_NICE).
 fn go_first() {
     let first = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call; 0 means this thread.

@@ -1,5 +1,5 @@
-//! The live table: the present state of the connections. The writer keeps the newest sample for it; it draws that a few
-//! times a second, however often the kernel is asked.
+//! The live table: the present state of the connections. The writer keeps the newest sample for it, and it is drawn a
+//! few times a second, however often the kernel is asked.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use super::sink::Sink;
 use super::table_row::{COLUMNS, Order, TableRow};
 use netwarp_records::sockets::Entry;
 
-/// How often the table is drawn again.
+/// Interval of drawing the table.
 const REFRESH: Duration = Duration::from_millis(250);
 
 const SPACING: usize = 2;
 
-/// What the writer leaves for the viewer.
+/// State that the writer leaves for the viewer.
 #[derive(Default)]
 struct Now {
     rows: Vec<TableRow>,
@@ -31,7 +31,7 @@ struct Now {
 
 type Shared = Arc<Mutex<Now>>;
 
-/// Keeps the newest sample, where the last one kept is old enough to be drawn again.
+/// Keeps the newest sample, if the last one kept is old enough to be replaced.
 struct Keeper {
     shared: Shared,
     coming: Vec<TableRow>,
@@ -78,12 +78,12 @@ impl Sink for Keeper {
 /// The viewer: draws and takes keys until `q`, Ctrl-C, or the end of the watch.
 pub struct View {
     shared: Shared,
-    /// Filter, namespace, interval, and where it is recorded.
+    /// Filter, namespace, interval, and recorded file.
     title: String,
     with_processes: bool,
 }
 
-/// What the keys have changed.
+/// Settings that keys change.
 struct Looks {
     order: Order,
     table: TableState,
@@ -98,7 +98,7 @@ impl View {
         }
     }
 
-    /// What the writer hands its rows to; the view ends when it is dropped.
+    /// The sink for the writer's rows; the view ends when it is dropped.
     pub fn keeper(&self) -> Box<dyn Sink> {
         Box::new(Keeper {
             shared: Arc::clone(&self.shared),
@@ -148,7 +148,7 @@ impl View {
         (rows, head)
     }
 
-    /// The columns that fit, from the left: half a number would be another number.
+    /// The columns that fit, from the left: a truncated number would be a wrong number.
     fn columns(&self, rows: &[TableRow], room: usize) -> Vec<usize> {
         let mut used = 0;
         (0..COLUMNS.len())
@@ -204,7 +204,7 @@ impl View {
     }
 }
 
-/// As wide as its widest text, so that an IPv6 address is whole where there is one.
+/// The width of the widest text, so that an IPv6 address is shown whole.
 fn width(column: usize, rows: &[TableRow]) -> usize {
     let texts = rows.iter().map(|row| row.text(column).chars().count());
     let head = COLUMNS[column].name.len() + 1;
@@ -220,7 +220,7 @@ fn aligned(column: usize, text: String) -> Cell<'static> {
     })
 }
 
-/// Does what a key is for; returns whether that is to leave.
+/// Handles a key; returns whether it means to leave.
 fn leave(key: KeyEvent, looks: &mut Looks, rows: usize) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

@@ -1,4 +1,4 @@
-//! The thread that decodes what the sampler hands on, and gives each socket that passes the filter to the outputs.
+//! The thread that decodes samples, and gives each socket that passes the filter to the outputs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,14 +14,14 @@ use super::sink::Sink;
 use netwarp_records::netlink::messages;
 use netwarp_records::sockets::{ENTRIES, Entry, KNOWN, Socket};
 
-/// What was seen in all.
+/// Totals of the watch.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Seen {
     pub rows: u64,
     pub connections: u64,
-    /// Of these, still there in the last sample.
+    /// Connections that were still there in the last sample.
     pub alive: u64,
-    /// The longest struct tcp_info, in bytes.
+    /// Length of the longest struct tcp_info, in bytes.
     pub tcp_info_len: usize,
 }
 
@@ -30,15 +30,15 @@ pub struct Writer {
     /// `None` unless processes were requested.
     pub processes: Option<Processes>,
     pub sinks: Vec<Box<dyn Sink>>,
-    /// Says something while watching; not at all under a live table.
+    /// Prints a note while watching; does nothing under a live table.
     pub note: fn(&str),
     pub seen: Seen,
-    /// Cookies of the connections there are, each with the number of the last sample that had it.
+    /// Cookies of the present connections, each with the number of the last sample that had it.
     connections: FxHashMap<u64, u64>,
     samples: u64,
 }
 
-/// The samples' way here, and their buffers' back.
+/// The channel of samples from the sampler, and the one that returns their buffers.
 pub struct Inlet {
     pub samples: Receiver<Sample>,
     pub buffers: Sender<Vec<u8>>,
@@ -58,7 +58,7 @@ impl Writer {
         }
     }
 
-    /// Writes samples until there will be no more, and ends the outputs.
+    /// Writes samples until there are no more, and ends the outputs.
     pub fn run(&mut self, inlet: &Inlet) -> Result<()> {
         let mut next = inlet.samples.recv().ok();
         while let Some(sample) = next {
@@ -110,7 +110,7 @@ impl Writer {
             .try_for_each(|sink| sink.rows(entries))
     }
 
-    /// A socket as a row, if it passes the filter.
+    /// Makes a row of a socket, if it passes the filter.
     fn entry<'a>(&mut self, time_ns: i64, socket: Socket<'a>) -> Option<Entry<'a>> {
         self.longest(socket.tcp_info_len());
         let process = match &mut self.processes {
@@ -140,7 +140,7 @@ impl Writer {
             if len > KNOWN {
                 let more = len - KNOWN;
                 (self.note)(&format!(
-                    "this kernel's tcp_info has {more} bytes that are not known here: they are not written"
+                    "this kernel's tcp_info has {more} bytes that netwarp does not know: they are not written"
                 ));
             }
         }

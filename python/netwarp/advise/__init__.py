@@ -1,4 +1,4 @@
-"""From an environment to a recommendation: candidates are run in it, judged, and compared with what is there now."""
+"""Advice for an environment: candidates are run in it, judged, and compared with the present configuration."""
 
 from netwarp.advise.advice import Advice, advise
 from netwarp.advise.errors import AdviceError, NoCandidateError

@@ -31,18 +31,18 @@ from netwarp.advise.trial import Laboratory, Trial
 from netwarp.stats.effect_size import paired_shift
 
 _FAR_BELOW = 0.1
-"""A seed whose score is lower by more than this part is worth a warning."""
+"""A seed whose score is lower by more than this share causes a warning."""
 _RIVALS = 1
-"""How many runners-up may take over where the environment moves, beside what is there now."""
+"""The number of runners-up, beside the present configuration, that may take over in a changed environment."""
 _TIED_PCT = 2.0
-"""What is too close to call ties with the best only up to this difference: more may be real."""
+"""A candidate that is too close to call ties with the best up to this difference: a larger one may be real."""
 _STARVED_SHARE = 0.1
-"""A bulk flow with less than this part of an equal share is called starved."""
+"""A bulk flow with less than this part of its equal share counts as starved."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a candidate stands: measures in the environment as described (means over seeds), and how often it ran."""
+    """A candidate's measures in the environment as described (means over seeds), and the number of its seeds."""
 
     name: str
     score: float
@@ -53,10 +53,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Advice:
-    """The choice and what it rests on. Differences are of robust scores, effects of the environment as described.
+    """The choice and its evidence. Differences are of robust scores, effects are in the environment as described.
 
-    `standings` has the choice against every other finalist, `against_now` against what is there now (None if that is
-    the choice), `tied` are those that did as well. `commands` apply the choice and take it back.
+    `standings` compares the choice with every other finalist, `against_now` with the present configuration (None if
+    that is the choice), `tied` are candidates that did as well. `commands` apply the choice and revert it.
     """
 
     environment: Environment
@@ -82,7 +82,7 @@ class Advice:
 
     @property
     def close(self) -> list[Difference]:
-        """The finalists that the choice is not better than: too close to call, or the same."""
+        """The finalists than which the choice is not better: too close to call, or the same."""
         return [one for one in self.standings if one.standing in (Standing.CLOSE, Standing.SAME)]
 
 
@@ -96,7 +96,7 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
 
 
 def conclude(asked: Prepared, laboratory: Laboratory) -> Advice:
-    """Answer a question that was found to be one. Raises what `advise` raises."""
+    """Answer a question that was prepared. Raises the errors of `advise`."""
     question, environment, weights = asked.question, asked.environment, asked.weights
     search = Search(environment, asked.size, weights, asked.limits, laboratory)
     found = search.run(asked.candidates)
@@ -144,8 +144,8 @@ def _choose(
     scores: Mapping[str, Mapping[int, float]],
     pairs: Mapping[tuple[str, str], Difference],
 ) -> tuple[Candidate, tuple[str, ...]]:
-    """What is there now, unless the candidate with the highest score is better; then of all that tie with that one the
-    most preferred (`Candidate.preference`). And the names of the others that tie."""
+    """Choose the present configuration, unless the candidate with the highest score is better; then choose the most
+    preferred one (`Candidate.preference`) of those that tie with it. Return also the names of the others that tie."""
     best = max(meeting, key=lambda one: central_score(scores[one.name]))
     now = next((one for one in meeting if one.name == NOW), None)
     if now is not None and now is not best and pairs[best.name, NOW].standing is not Standing.BETTER:
@@ -186,7 +186,7 @@ def _value(value: float | None) -> str:
 
 
 def _effects(trial: Trial, chosen: str, environment: Environment) -> list[Effect]:
-    """Every measure of the choice beside what is there now, seed by seed."""
+    """Compare every measure of the choice with the present configuration, seed by seed."""
     now, then = trial.seeds(NOW, AS_DESCRIBED), trial.seeds(chosen, AS_DESCRIBED)
     found = []
     for measure in (one for one in MEASURES.values() if one.name != "goodput"):
@@ -207,7 +207,7 @@ def _effects(trial: Trial, chosen: str, environment: Environment) -> list[Effect
 
 
 def _places(found: Found, candidates: Sequence[Candidate], search: Search) -> list[Place]:
-    """Every candidate that ran: finalists by their own seeds, others by those of the screening."""
+    """Every candidate that ran: finalists with the seeds of the final, others with those of the screening."""
     finalists = {one.name for one in found.finalists}
     places = []
     for one in candidates:
@@ -250,7 +250,7 @@ def _worst(
     environment: Environment,
     weights: Mapping[str, float],
 ) -> dict[str, tuple[str, float]]:
-    """Of each finalist the situation in which it is furthest behind the best one there, and by how many percent."""
+    """Find the situation in which each finalist is furthest behind the best one, and by how many percent."""
     behind: dict[str, tuple[str, float]] = {}
     for situation in situations:
         scores = robust_scores(trial, names, [situation], environment, weights)
@@ -270,8 +270,8 @@ def _warnings(
     scores: Mapping[int, float],
     environment: Environment,
 ) -> list[str]:
-    """What should be known of the choice: limits that some seeds break, seeds under which it is far worse than usual,
-    starved flows, and runs that do not count."""
+    """Warn about the choice: limits that some seeds break, seeds under which it is far worse than usual, starved flows,
+    and runs that do not count."""
     warnings = [
         f"the limit {one.limit.text} is broken under {one.broken} of {one.seeds} seeds" for one in checks if one.broken
     ]

@@ -1,8 +1,8 @@
-"""How small a buffer may be: the smallest that keeps 98 % of the throughput, for each control and path.
+"""The smallest buffer that keeps 98 % of the throughput, for each control and path.
 
 A first round has sizes from 1/20 to 3.2 bandwidth-delay products, each twice the one before. Then the step between the
-smallest that keeps the throughput and the next one below is halved, twice. Sizes are parts of the BDP of each path
-itself, so that one axis follows the other.
+smallest that keeps the throughput and the next one below is halved, twice. Sizes are in BDPs of each path, so that they
+change with the path.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,8 +42,8 @@ class Point:
 class Smallest:
     """The smallest buffer of a control on a path that keeps the throughput.
 
-    `packets` and `ms` are the same as the lab had it, `below` is the largest size that was tried and did not keep it
-    (None if none did not), `points` are all that were tried, in the order of their sizes.
+    `packets` and `ms` are the same size as the lab had it, `below` is the largest size that was tried and did not keep
+    the throughput (None if all did), `points` are all sizes that were tried, in ascending order.
     """
 
     control: str
@@ -57,18 +57,18 @@ class Smallest:
 
     @property
     def at(self) -> Point:
-        """What was measured with it."""
+        """The measurements with it."""
         return next(one for one in self.points if one.bdp == self.bdp)
 
     @property
     def share(self) -> float:
-        """Its goodput as a part of the most of any size."""
+        """Its goodput as a share of the highest one of any size."""
         return self.at.goodput_mbps / max(one.goodput_mbps for one in self.points)
 
 
 @dataclass(frozen=True)
 class BufferSearch:
-    """All that stays the same while buffers are tried."""
+    """A search for the smallest buffers: everything that stays the same while buffers are tried."""
 
     environment: Environment
     controls: Sequence[Control]
@@ -77,7 +77,7 @@ class BufferSearch:
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         return (len(SIZES) + _STEPS) * len(self.controls) * len(self.paths) * len(_SEEDS)
 
     def run(self) -> list[Smallest]:
@@ -128,7 +128,7 @@ class BufferSearch:
         return Smallest(control.name, path.name, path.words, chosen.bdp, packets, ms, below, tuple(points))
 
     def _packets(self, control: Control, path: Situation, size: float) -> int:
-        """The limit of the forward queue as the lab has it."""
+        """The limit of the forward queue in the lab, in packets."""
         candidate = self._candidate(control, size)
         (run,) = make_plan(scenario_of(path.document, {candidate.name: candidate.settings}, path.name), [1])
         link = next(one for one in build_lab(run).links if one.name == self.environment.link)
@@ -156,9 +156,9 @@ def _between(points: Sequence[Point]) -> float | None:
 
 
 def buffer_search(environment: Environment, catalogue: Catalogue, laboratory: Laboratory) -> BufferSearch:
-    """The search for an environment: every control that needs nothing else to be set. Raises AdviceError."""
+    """Return the search for an environment: every control that needs no other setting. Raises AdviceError."""
     if not environment.roles.bulk:
-        raise AdviceError('how large a buffer must be is asked for bulk flows; add them: --traffic "bulk 1, …"')
+        raise AdviceError('the size of a buffer is searched for bulk flows; add them: --traffic "bulk 1, …"')
     if environment.queue_is != MINE:
         raise AdviceError(f"the queue is the {environment.queue_is}'s, so its size cannot be chosen; --queue-is mine")
     controls = [one for one in catalogue.control if not one.sysctl and not one.own_ends]

@@ -1,4 +1,4 @@
-"""The figure and the files of how small a buffer may be."""
+"""The figure and the files of a search for the smallest buffers."""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def write_buffers(found: Sequence[Smallest], words: str, directory: Path) -> Pat
 
 
 def draw_buffers(found: Sequence[Smallest], words: str) -> Figure:
-    """Throughput over the size, a panel for each path, a curve for each control; call inside `style.drawing()`."""
+    """Draw throughput over size, a panel for each path, a curve for each control; call inside `style.drawing()`."""
     figure = style.new_figure(_HEIGHT_IN)
     paths = list(dict.fromkeys(one.path for one in found))
     controls = list(dict.fromkeys(one.control for one in found))

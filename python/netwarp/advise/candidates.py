@@ -1,4 +1,4 @@
-"""The candidates: what each sets in the environment, and which of two that do the same is preferred."""
+"""The candidates: the settings of each in the environment, and the preference between two that do the same."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One configuration: what it is called, what it sets in the scenario by path, and its parts for tc and sysctl.
+    """One configuration: its name, its settings of the scenario by path, and its parts for tc and sysctl.
 
-    `queues` are those of both directions; None is what is there now. `shaped_bps` are the rates, down and up, of
-    shapers at the router, `shares` the same of the line's.
+    `queues` are those of both directions; None means the present ones. `shaped_bps` are the rates, down and up, of
+    shapers at the router, `shares` the same as shares of the line's rates.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Candidate:
     router: Router | None = None
     offload: bool | None = None
     changed: int = 0
-    """How many things would be changed by it."""
+    """The number of things that it changes."""
 
     @property
     def preference(self) -> tuple[float, ...]:
-        """Where it stands among those that do the same: the least is taken.
+        """Its rank among candidates that do the same: the lowest is chosen.
 
-        By the kind of queue (flow isolation with an AQM, isolation alone, an AQM alone, neither), then by how many
-        things it changes, then the usual before the exotic (`_USUAL`), then the least shaping.
+        It is determined by the kind of queue (flow isolation with an AQM, isolation alone, an AQM alone, neither), then
+        by the number of things that change, then the usual before the exotic (`_USUAL`), then the least shaping.
         """
         kind = self.queues[0].split()[0] if self.queues else ""
         usual = _place(kind, _USUAL if self.shaped_bps is None else _USUAL_SHAPED)
@@ -49,7 +49,7 @@ class Candidate:
 
 
 def _place(name: str, usual: Sequence[str]) -> int:
-    """Where a name is in a list: at its end if it is not in it, at its beginning if there is none."""
+    """The index of a name in a list: its length if the name is not in it, 0 for an empty name."""
     return (usual.index(name) if name in usual else len(usual)) if name else 0
 
 
@@ -59,9 +59,9 @@ _CLASS = {
     **dict.fromkeys(("codel", "pie", "red", "choke", "sfb"), 2),
 }
 _USUAL = ("fq_codel", "cake", "fq_pie", "sfq", "fq", "codel", "pie", "red", "pfifo", "bfifo")
-"""fq_codel is what distributions with systemd set by default, and OpenWrt too; CAKE is OpenWrt's other choice."""
+"""fq_codel is the default of distributions with systemd, and of OpenWrt; CAKE is OpenWrt's other choice."""
 _USUAL_SHAPED = ("cake", *_USUAL)
-"""CAKE is one queue that shapes, where fq_codel needs a class of htb."""
+"""CAKE shapes by itself, whereas fq_codel needs a class of htb."""
 _USUAL_CONTROLS = ("cubic", "bbr", "dctcp")
 PREFERENCE = (
     "flow isolation with an AQM, isolation alone, an AQM alone, neither; then what changes least; then the usual "
@@ -71,14 +71,14 @@ PREFERENCE = (
 
 
 def candidates_of(environment: Environment, catalogue: Catalogue, changes: Sequence[str]) -> list[Candidate]:
-    """The present configuration, then every combination of what can be changed; of several that set the same, one.
+    """Return the present configuration, then every combination of possible changes, without duplicates.
 
     Raises AdviceError if nothing can be changed.
     """
     shapes = "shaper" in changes
     if shapes and environment.queue_is == MINE:
         raise AdviceError(
-            "a shaper is for a queue that is not yours, in front of it; this queue is yours, so change it "
+            "a shaper is put in front of a queue that is not yours; this queue is yours, so change it "
             "(--change queue), or say whose it is (--queue-is modem)"
         )
     if "queue" in changes and environment.queue_is != MINE:

@@ -32,7 +32,7 @@ Entry = TypeVar("Entry", bound=_Named)
 
 
 class Control(_Named):
-    """What the senders do: a congestion control, and sysctls of all hosts."""
+    """A change of the senders: a congestion control, and sysctls of all hosts."""
 
     cc: str
     sysctl: dict[str, str] = {}
@@ -55,7 +55,7 @@ class Router(_Named):
 
     @property
     def shapes(self) -> bool:
-        """Whether the queue has a shaper of its own."""
+        """Whether the queue shapes by itself."""
         return _RATE in self.queue
 
 
@@ -67,7 +67,7 @@ class Shaper(_Named):
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Down and up."""
+        """The shares down and up."""
         return self.share, self.share if self.up is None else self.up
 
 
@@ -83,7 +83,7 @@ class Catalogue(BaseModel):
 
 
 def read_catalogue(extension: Path | None = None) -> Catalogue:
-    """The shipped candidates, with those of the user's file. Raises AdviceError, StoreError."""
+    """Read the shipped candidates, and those of the user's file. Raises AdviceError, StoreError."""
     shipped = _parse(
         (resources.files("netwarp.advise") / "data" / "candidates.toml").read_text("utf-8"), "the shipped list"
     )
@@ -117,7 +117,7 @@ def _parse(text: str, label: str) -> Catalogue:
 
 
 def filled(entry: Queue | Router, rate_bps: int, rtt_ns: int, burst_packets: int = 0) -> str:
-    """A queue in tc's syntax for this rate. Raises AdviceError for an unknown quantity."""
+    """Return a queue in tc's syntax for this rate. Raises AdviceError for an unknown quantity."""
     quantities = _quantities(rate_bps, rtt_ns, burst_packets)
 
     def value(match: re.Match[str]) -> str:
@@ -149,7 +149,7 @@ def _quantities(rate_bps: int, rtt_ns: int, burst_packets: int) -> dict[str, str
         "mark_min": str(mark),
         "mark_max": str(mark + _MARK_FRAME_BYTES),
         "mark_limit": str(max(16 * mark, 2 * burst_packets * _MARK_FRAME_BYTES)),
-        # The smallest that tc accepts, so that the average follows the queue most closely (tc_red_eval_ewma).
+        # The smallest value that tc accepts, so that the average follows the queue most closely (tc_red_eval_ewma).
         "mark_burst": str(-(-mark // _MARK_FRAME_BYTES) + 1),
         "burst_packets": str(max(burst_packets, _MIN_BDP_PACKETS)),
     }

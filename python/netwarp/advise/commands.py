@@ -1,4 +1,4 @@
-"""The commands that apply an advice and take it back, on Linux and as settings of OpenWrt's SQM."""
+"""The commands that apply an advice and revert it, on Linux and as settings of OpenWrt's SQM."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from netwarp.advise.present import Present, undo_queue
 from netwarp.units import format_rate
 
 OVERHEAD_BYTES = 44
-"""Bytes beside each IP packet on the line: as many as any common access line takes (ATM with PPPoE)."""
+"""Bytes beside each IP packet on the line: the most that a common access line takes (ATM with PPPoE)."""
 MIN_FRAME_BYTES = 84
-"""What the smallest packet takes on Ethernet, with its preamble and gap."""
+"""The bytes of the smallest packet on Ethernet, with its preamble and gap."""
 MAX_OVERHEAD_BYTES = 256
 _ETHERNET_BYTES = 14
 _MAX_NAME = 15
@@ -19,8 +19,8 @@ _MAX_NAME = 15
 
 @dataclass(frozen=True)
 class Commands:
-    """What is run before anything is changed, what applies the choice, what takes it back; `sqm` is the section of
-    /etc/config/sqm that does the same on OpenWrt, and `sqm_undo` what switches it off."""
+    """Commands that save the present state, apply the choice, and revert it; `sqm` is the section of /etc/config/sqm
+    that does the same on OpenWrt, and `sqm_undo` the commands that switch it off."""
 
     save: tuple[str, ...] = ()
     apply: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ def commands_of(
     present: Present | None = None,
     overhead: int = OVERHEAD_BYTES,
 ) -> Commands:
-    """The commands of a candidate; none for what is there now."""
+    """The commands of a candidate; none for the present configuration."""
     if one.name == NOW:
         return Commands()
     keys = _sysctl(one, environment)
@@ -72,7 +72,7 @@ def _sysctl(one: Candidate, environment: Environment) -> dict[str, str]:
 
 
 def _places(one: Candidate) -> Iterator[tuple[str, str]]:
-    """Each queue with a comment that says where it stands."""
+    """Each queue with a comment that says where it is."""
     if one.queues is None:
         return
     if one.queues[0] == one.queues[1]:
@@ -99,7 +99,8 @@ def _shapers(one: Candidate, device: str, overhead: int) -> list[str]:
 
 
 def _shaper(one: Candidate, at: int, device: str, overhead: int, where: str) -> list[str]:
-    """One direction's shaper with its queue. CAKE counts from the IP packet, tc's size table from the frame."""
+    """One direction's shaper with its queue. CAKE's overhead is relative to the IP packet, tc's size table's to the
+    frame."""
     if one.queues is None or one.shaped_bps is None or one.router is None:
         return []
     queue = one.queues[at]
@@ -128,7 +129,7 @@ def _sqm(one: Candidate, device: str, overhead: int) -> tuple[tuple[str, ...], t
 
 
 def cannot_change(environment: Environment) -> str:
-    """What stays as it is, and why; empty if the queue is the user's."""
+    """Say which queues stay as they are, and why; empty if the queue is the user's."""
     if environment.queue_is == MINE:
         return ""
     queue = environment.queue_now

@@ -1,4 +1,4 @@
-"""What matters: criteria from a run's metrics, goals as weights of them, and hard limits.
+"""Criteria of advice, computed from a run's metrics, goals as weights of criteria, and hard limits.
 
 A criterion is a utility above 0, higher is better; a score is the weighted mean of their logarithms. It generalises
 power, goodput / delay (L. Kleinrock, ICC 1979), so that differences of scores are ratios and no unit matters.
@@ -20,7 +20,7 @@ Values = Mapping[tuple[str, str], float]
 """A run's metrics of flows, by flow and metric."""
 
 FLOOR = 1e-3
-"""The least utility: what was starved altogether costs a factor of a thousand, not everything."""
+"""The lowest utility: complete starvation costs a factor of a thousand, not an infinite one."""
 R_MAX = 94.2
 _PACKETISATION_MS = 20.0
 GOALS: Mapping[str, Mapping[str, float]] = {
@@ -30,15 +30,15 @@ GOALS: Mapping[str, Mapping[str, float]] = {
     "calls": {"calls": 0.75, "throughput": 0.25},
     "web": {"web": 0.75, "throughput": 0.25},
 }
-"""Each has a quarter for what would otherwise be given up without limit."""
+"""Each goal has a quarter for the criterion that would otherwise be sacrificed without limit."""
 CRITERIA = ("latency", "throughput", "fairness", "calls", "web")
 MIN_EFFECT = math.log(1.02)
-"""A score that is 2 % higher matters."""
+"""The smallest difference of scores that matters: 2 %."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Something that is shown and may be limited: its name, words and unit, and whether more of it is better."""
+    """A quantity that is shown and may be limited: its name, words and unit, and whether more of it is better."""
 
     name: str
     words: str
@@ -79,7 +79,7 @@ def rtt_p95_ms(values: Values, environment: Environment) -> float | None:
 
 
 def fairness(values: Values, environment: Environment) -> float | None:
-    """Jain's index over all bulk flows of one direction, a competitor's included; of two directions the lower."""
+    """Jain's index over all bulk flows of one direction, including a competitor's; the lower one of two directions."""
     groups = [(*environment.roles.bulk, RIVAL), environment.roles.upload]
     found = [index for names in groups if (index := jain_index(_each(values, names))) is not None]
     return min(found) if found else None
@@ -92,7 +92,7 @@ def r_factor(values: Values, environment: Environment) -> float | None:
 
 
 def web_p95_ms(values: Values, environment: Environment) -> float | None:
-    """The 95th percentile of the completion times of requests; infinite if so many were never answered."""
+    """The 95th percentile of the completion times of requests; infinite if too many were never answered."""
     if not environment.roles.web:
         return None
     found = [values.get((name, "completion_ms_p95")) for name in environment.roles.web]
@@ -101,7 +101,7 @@ def web_p95_ms(values: Values, environment: Environment) -> float | None:
 
 @dataclass(frozen=True)
 class Playout:
-    """How a call would be played: the delay of its playout buffer, what is lost or comes later than that, and R."""
+    """The playout of a call: the delay of its buffer, the share of packets that are lost or too late, and R."""
 
     delay_ms: float
     lost_pct: float
@@ -112,7 +112,7 @@ _LATE = (("delay_ms_p50", 0.5), ("delay_ms_p95", 0.05), ("delay_ms_p99", 0.01), 
 
 
 def playout(values: Values, name: str) -> Playout | None:
-    """The playout buffer, of those that make 50, 5, 1 or 0 % of the packets too late, with which a call is best.
+    """Return the best playout of a call, with a buffer for which 50, 5, 1 or 0 % of the packets are too late.
 
     R by the E-model for G.711 without concealment: 94.2 − Id − Ie, Id = 0.024 d + 0.11 (d − 177.3) above 177.3 ms,
     Ie = 30 ln(1 + 15 e), with d from mouth to ear and e lost or late (R. Cole, J. Rosenbluth: Voice over IP
@@ -170,10 +170,10 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def utilities(values: Values, environment: Environment) -> dict[str, float]:
-    """Each criterion of a run, for which there is traffic; factors that all candidates share are left out."""
+    """Each criterion of a run for which there is traffic; factors that all candidates share are left out."""
     found: dict[str, float | None] = {"throughput": _throughput(values, environment)}
     rtt = rtt_p95_ms(values, environment)
-    # Without a single reply the latency is as bad as it can be.
+    # Without a single reply the latency has the lowest utility.
     found["latency"] = FLOOR if rtt is None else environment.rtt_ns / 1e6 / rtt if rtt > 0 else None
     found["fairness"] = fairness(values, environment)
     r = r_factor(values, environment)
@@ -216,14 +216,14 @@ def score(values: Values, environment: Environment, weights: Mapping[str, float]
 
 
 def parse_goal(text: str, environment: Environment) -> dict[str, float]:
-    """The weights of a goal: its name, or `latency 2, throughput 1`. Raises AdviceError."""
+    """Parse a goal into weights: its name, or `latency 2, throughput 1`. Raises AdviceError."""
     weights = dict(GOALS[text]) if text in GOALS else _weights(text)
     there = {name for name in CRITERIA if _has_traffic(name, environment)}
     for name in [name for name in weights if name not in there]:
         if text in GOALS and name == "throughput":
-            del weights[name]  # a goal of ours, whose second criterion has nothing to say here
+            del weights[name]  # the second criterion of a predefined goal does not apply to this traffic
             continue
-        raise AdviceError(f'the goal "{name}" needs traffic that says something about it: {_NEEDS[name]}')
+        raise AdviceError(f'the goal "{name}" needs traffic that it can be measured with: {_NEEDS[name]}')
     return weights
 
 
@@ -274,7 +274,7 @@ class Limit:
     value: float
 
     def violation(self, value: float | None) -> float:
-        """By what part of the bound it is missed: 0 or less if it is met; infinite if nothing was measured."""
+        """The miss as a share of the bound: 0 or less if it is met; infinite if nothing was measured."""
         if value is None or math.isinf(value):
             return math.inf
         excess = value - self.value if self.most else self.value - value
@@ -287,7 +287,7 @@ _LIMIT = re.compile(r"(?P<name>[a-z_0-9]+)\s*(?P<sign><=|>=|<|>)\s*(?P<value>\S.
 
 
 def parse_limit(text: str) -> Limit:
-    """A limit such as `rtt_p95 < 50ms`. Raises AdviceError."""
+    """Parse a limit such as `rtt_p95 < 50ms`. Raises AdviceError."""
     match = _LIMIT.fullmatch(text.strip())
     if match is None:
         raise AdviceError(f'"{text}" is not a limit; write NAME < VALUE or NAME > VALUE, such as "rtt_p95 < 50ms"')
@@ -326,7 +326,7 @@ def _check_possible(limit: Limit, environment: Environment) -> None:
     criterion = named.get(name.split("_")[0], name.split("_")[0])
     if name in _WAYS and not (roles.bulk, roles.upload)[_WAYS.index(name)]:
         raise AdviceError(
-            f'the limit "{limit.text}" needs traffic that says something about it: add {_WAY_TRAFFIC[name]}'
+            f'the limit "{limit.text}" needs traffic that it can be measured with: add {_WAY_TRAFFIC[name]}'
         )
     if not _has_traffic(criterion, environment):
-        raise AdviceError(f'the limit "{limit.text}" needs traffic that says something about it: {_NEEDS[criterion]}')
+        raise AdviceError(f'the limit "{limit.text}" needs traffic that it can be measured with: {_NEEDS[criterion]}')

@@ -1,4 +1,4 @@
-"""The environment that a scenario of the user's describes."""
+"""The environment that a user's scenario describes."""
 
 import math
 
@@ -13,14 +13,14 @@ _LEFT_OUT = ("sweep", "cases", "presets", "expect", "views", "seeds", "baseline"
 _MOST_CALL_BPS = 250_000
 _PAYLOAD_BYTES = 1448
 _DATA_CENTRE_NS = 5_000_000
-"""Up to this RTT both ends of a scenario's path count as the user's own: those of a rack, a hall, a campus."""
+"""The RTT up to which both ends of a scenario's path count as the user's own, as in a rack, a hall or a campus."""
 
 
 def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: int | None) -> Environment:
-    """The environment that a scenario describes; its cases and axes are left out. Raises AdviceError.
+    """Return the environment that a scenario describes, without its cases and axes. Raises AdviceError.
 
-    What limits it is `link`, else the slowest link. Bulk flows, `cbr` below 250 kbit/s (calls), requests and incasts
-    (web) are told by their tools.
+    Its bottleneck is `link`, or the slowest link. Bulk flows, `cbr` below 250 kbit/s (calls), requests and incasts
+    (web) are recognised by their tools.
     """
     document = {key: value for key, value in scenario.source.data.items() if key not in _LEFT_OUT}
     rated = {name: one.rate for name, one in scenario.links.items() if one.rate is not None and not one.raw}
@@ -32,7 +32,7 @@ def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: i
         raise AdviceError(f'there is no link "{link}" in the scenario (known: {", ".join(scenario.links)})')
     if scenario.links[link].raw:
         raise AdviceError(
-            f'the link "{link}" is set up by tc commands of its own (raw), which a candidate cannot replace'
+            f'the link "{link}" is set up by raw tc commands, which a candidate cannot replace; use queue instead'
         )
     roles = _roles(scenario)
     flows = dict(as_table(document["flows"]))
@@ -69,7 +69,7 @@ def _serialisation_ns(rates: tuple[int, int] | None) -> int:
 
 
 def _burst(scenario: Scenario, roles: Roles) -> int:
-    """How many full frames arrive at once when all senders of all incasts answer."""
+    """The number of full frames that arrive at once when all senders of all incasts answer."""
     total = 0
     for name in roles.incast:
         flow = scenario.flows[name]

@@ -1,4 +1,4 @@
-"""The environment that advice is for: a scenario as data, and the part that each of its flows plays."""
+"""The environment that advice is for: a scenario as data, and the role of each of its flows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,25 +11,25 @@ from netwarp.units import format_duration, format_percent, format_rate
 LINK, SHAPER, LAN = "line", "router", "lan"
 MINE, MODEM, PROVIDER = "mine", "modem", "provider"
 OWNERS = (MINE, MODEM, PROVIDER)
-"""Whose the queue is that fills: the user's, the modem's, or the provider's."""
+"""The possible owners of the queue that fills: the user, the modem, or the provider."""
 FULL_FRAME_BITS = 1514 * 8
 CALL_PAYLOAD_BYTES, CALL_INTERVAL_MS = 172, 20
-"""G.711: 160 bytes of sound for each 20 ms, and the header of RTP."""
+"""A call with G.711: 160 bytes of sound for each 20 ms, and the header of RTP."""
 _CALL_RATE_BPS = (CALL_PAYLOAD_BYTES + 42) * 8 * 1000 // CALL_INTERVAL_MS
 _WEB_BYTES = 30_000
 _MAX_WEB_CLIENTS = 20
 _ACCESS = 10
-"""How many times faster than the line everything else is."""
+"""The factor by which all other links are faster than the line."""
 _MIN_ACCESS_BPS = 100_000_000
 _UNKNOWN_BPS = 10_000_000
-"""Parameters that need a rate take this one where neither a rate nor a trace gives one."""
+"""The rate for parameters that need one if neither a rate nor a trace gives it."""
 _HOST = {"sysctl": {"net.ipv4.tcp_rmem": "4096 131072 6291456", "net.ipv4.tcp_wmem": "4096 16384 4194304"}}
-"""Linux's own limits of buffers: advice is for hosts as they are, which a receiver's window may slow down at first."""
+"""Linux's default limits of buffers: advice is for usual hosts, whose receive window may limit flows at first."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The groups of flows by what they are in the judgement; `web` are all that make requests, `incast` those of them
+    """The groups of flows by their role in the judgement; `web` are all that make requests, `incast` those of them
     whose answers come from many senders at once."""
 
     bulk: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A property of the environment that was measured: its value, the interval that it is in, and from what."""
+    """A measured property of the environment: its value, its interval, and its source."""
 
     name: str
     value: str
@@ -59,10 +59,11 @@ class Estimate:
 class Environment:
     """A scenario as data, the link that limits it, and the parts of its flows.
 
-    `rates_bps` are the link's rates forward and in reverse, or None if a trace says them, whose means are `mean_bps`.
-    `rtt_ns` is that of the empty path. `spread` is by what factors rate and RTT may differ from what is stated: (low,
-    high). `queue_is` is one of OWNERS, and `assumed` the sentence that says why, if nobody stated it. `own_ends`: both
-    ends of the flows are the user's. `burst_packets` arrive at once when every sender of an incast answers.
+    `rates_bps` are the link's rates forward and in reverse, or None if a trace gives them, whose means are `mean_bps`.
+    `rtt_ns` is that of the empty path. The spreads are the factors (low, high) by which rate and RTT may differ from
+    the stated values. `queue_is` is one of OWNERS, and `assumed` the sentence that says why, if it was not stated.
+    `own_ends`: both ends of the flows are the user's. `burst_packets` arrive at once when every sender of an incast
+    answers.
     """
 
     words: str
@@ -85,12 +86,12 @@ class Environment:
 
     @property
     def usual_bps(self) -> tuple[int, int]:
-        """The rates forward and in reverse, of a trace its means."""
+        """The rates forward and in reverse; for a trace, their means."""
         return self.rates_bps or self.mean_bps or (_UNKNOWN_BPS, _UNKNOWN_BPS)
 
     @property
     def ends(self) -> tuple[str, str]:
-        """From where to where data go: those of the first greedy flow, else of the first flow."""
+        """The nodes between which data go: those of the first greedy flow, or of the first flow."""
         flows = self.document["flows"]
         name = next((one for one in (*self.roles.bulk, *self.roles.web, *flows) if one in flows), "")
         first = flows[name]
@@ -120,17 +121,17 @@ class Line:
 
     @property
     def usual_bps(self) -> tuple[int, int]:
-        """The rates down and up, of a trace its means."""
+        """The rates down and up; for a trace, their means."""
         return self.rates_bps or self.mean_bps or (_UNKNOWN_BPS, _UNKNOWN_BPS)
 
 
 def environment_of(line: Line, duration_ns: int, *, estimates: Sequence[Estimate] = ()) -> Environment:
-    """The environment of a line, with its delay and loss.
+    """Return the environment of a line, with its delay and loss.
 
-    If the queue is the user's: server – router – client, where the line is between the last two. Otherwise server –
-    provider – modem – router – client, where the line is between provider and modem, whose queues nobody can change.
-    The link between modem and router is where the user's shapers stand: towards the provider as on a router's
-    interface, towards the client as on an ifb, which is a shaped queue behind the line as well.
+    If the queue is the user's, the path is server – router – client, and the line is between the last two. Otherwise it
+    is server – provider – modem – router – client, and the line is between provider and modem, whose queues cannot be
+    changed. The user's shapers are on the link between modem and router: towards the provider as on a router's
+    interface, towards the client as on an ifb, which is also a shaped queue behind the line.
     """
     flows, roles = _flows(line)
     document = {
@@ -240,7 +241,7 @@ def _flows(line: Line) -> tuple[dict[str, Any], Roles]:
 
 
 def _web(line: Line, share: float) -> dict[str, Any]:
-    """Clients that together ask for the share of the line, if each answer takes three round trips and its own time."""
+    """Clients that together ask for the share of the line, if answers take three round trips and their transmission."""
     if line.rates_bps is None and line.mean_bps is None:
         raise AdviceError("web traffic is a share of the line's rate, and this trace has none; leave `web` out")
     rate = line.usual_bps[0]

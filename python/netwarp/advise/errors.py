@@ -1,4 +1,4 @@
-"""Why there is no advice."""
+"""Errors of advice."""
 
 from netwarp.store.errors import SelectionError
 

@@ -1,7 +1,7 @@
-"""What a capture or a recording of `netwarp watch` says of an environment: rate, RTT, loss, traffic, with intervals.
+"""Estimates of an environment from a capture or a recording of `netwarp watch`: rate, RTT, loss, traffic, intervals.
 
-The rate is that of the plateau: the most that went in an interval for a good part of the time. Where there is none
-nothing filled the line, and its rate is only known to be higher; then somebody has to say it.
+The rate is that of the plateau: the highest throughput that was reached for a good part of the time. Without a plateau
+nothing filled the line: its rate is only known to be higher, and the user has to state it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from netwarp.store.monitor import read_monitor
 _BIN_S = 0.2
 _NEAR_THE_TOP = 0.9
 _PLATEAU_SHARE = 0.25
-"""The line was full if for a quarter of the time as much went as in its best 5 %, within 10 %."""
+"""The line was full if its throughput was within 10 % of the best 5 % for a quarter of the time."""
 _MIN_BINS = 10
 _BULK_BYTES, _BULK_S = 1_000_000, 2.0
 _CALL_PACKETS_PER_S, _CALL_BYTES = (25, 110), 400
@@ -33,7 +33,7 @@ _CONNECTION = ("source", "source_port", "destination", "destination_port")
 
 @dataclass(frozen=True)
 class Estimated:
-    """What was estimated, each with its interval; `missing` says why something could not be.
+    """Estimates with their intervals; `missing` says why a value could not be estimated.
 
     `shown` has the same in words, by the option that would override it.
     """
@@ -55,8 +55,8 @@ class Estimated:
 
 @dataclass(frozen=True)
 class _Measured:
-    """What both kinds of file say: bits in each interval of the busier direction, RTTs of single connections in ms,
-    segments resent and sent, the traffic, and from what all that is."""
+    """Measurements from either kind of file: bits in each interval of the busier direction, RTTs of single connections
+    in ms, segments resent and sent, the traffic, and the source of all that."""
 
     bits_per_s: NDArray[np.float64]
     rtts_ms: Sequence[float]
@@ -118,7 +118,7 @@ def _rtt(
 
 
 def _loss(measured: _Measured, full: bool, shown: dict[str, Estimate]) -> float | None:
-    """The share of segments sent again; where the line was full they may be its queue's, and none is taken."""
+    """The share of segments sent again; 0 if the line was full, because its queue may have dropped all of them."""
     if not measured.sent:
         return None
     low, high = share_interval(min(measured.resent, measured.sent), measured.sent)
@@ -151,16 +151,16 @@ def _of_capture(path: Path) -> _Measured:
 
 
 def _local(flows: pl.DataFrame) -> str:
-    """The address that most bytes came from or went to: the host that the line belongs to, or one like it."""
+    """The address with the most bytes from and to it: the host that the line belongs to, or one like it."""
     ends = pl.concat([flows.select(pl.col(end).alias("address"), "bytes") for end in ("dst", "src")])
-    # Of the two ends of a single conversation, the one that took more.
+    # For a single conversation it is the end that received more.
     took = flows.group_by(pl.col("dst").alias("address")).agg(took=pl.col("bytes").sum())
     total = ends.group_by("address").agg(pl.col("bytes").sum()).join(took, on="address", how="left")
     return str(total.sort("bytes", pl.col("took").fill_null(0), "address", descending=True)["address"][0])
 
 
 def _whole_bins(frame: pl.DataFrame, value: pl.Expr) -> NDArray[np.float64]:
-    """The value in each interval from the first to the last, both of which are only partly there and left out."""
+    """The value in each interval between the first and the last, which are incomplete and left out."""
     bins = frame.group_by(bin=(pl.col("time_s") / _BIN_S).round().cast(pl.Int64)).agg(value=value).sort("bin")
     if bins.height < 3:
         return np.empty(0)
@@ -170,7 +170,7 @@ def _whole_bins(frame: pl.DataFrame, value: pl.Expr) -> NDArray[np.float64]:
 
 
 def _traffic(flows: pl.DataFrame, toward_local: bool, local: str, lasts_s: float, rate_bps: float) -> Traffic:
-    """What each flow is, by what it moved and how: bulk, upload, half a call, the web, or other UDP."""
+    """Classify each flow by its bytes and packets: bulk, upload, half a call, the web, or other UDP."""
     count = {"bulk": 0, "upload": 0}
     halves = web_bytes = udp_bytes = 0
     for row in flows.iter_rows(named=True):
@@ -204,7 +204,7 @@ def _is_call(row: Mapping[str, Any]) -> bool:
 
 
 def _of_recording(path: Path) -> _Measured:
-    """A recording has TCP alone, and of that what this host sent."""
+    """Measure a recording, which has only TCP, and only the data that this host sent."""
     frame = read_monitor(path)
     needed = {"cookie", "time_s", "bytes_acked", "min_rtt_us", "total_retrans", "data_segs_out"}
     if lacking := sorted(needed - set(frame.columns)):

@@ -1,7 +1,7 @@
-"""Where the choice flips: how far a property of the environment may move before another finalist is ahead.
+"""The search for flips: how far a property of the environment may move before another finalist is ahead.
 
 Each property is moved to both ends of a range, in the environment as described otherwise. If another finalist is ahead
-there by what matters (2 %), the flip is narrowed down by bisection. Estimates from few seeds, without a claim.
+there by 2 % or more, the flip is narrowed down by bisection. These are estimates from few seeds, without a claim.
 """
 
 import math
@@ -22,15 +22,15 @@ _FACTOR = 4.0
 _STEPS = 3
 _LOSSES = (0.001, 0.03)
 _SEED = 1001
-"""Seeds of their own, far from those of the search."""
+"""The first seed for flips, far from the seeds of the search."""
 
 
 @dataclass(frozen=True)
 class Flip:
-    """What happens when one property moves one way: it was tried up to `limit`, and `winner` took over in between.
+    """The effect of moving one property one way: it was tried up to `limit`, and `winner` took over in between.
 
-    `last` is the last value at which the choice was still ahead (the value as described, if at none), `first` the first
-    tried at which the winner was ahead by `percent`; both are words. Without a flip `winner` is None.
+    `last` is the last value at which the choice was still ahead (the value as described if there is none), `first` the
+    first tried at which the winner was ahead by `percent`; both are words. Without a flip `winner` is None.
     """
 
     property: str
@@ -41,7 +41,7 @@ class Flip:
     percent: float = 0.0
 
     def __str__(self) -> str:
-        """As a sentence."""
+        """The flip as a sentence."""
         if self.winner is None:
             return f"{self.property}: no flip between the value as described and {self.limit}"
         return (
@@ -52,9 +52,9 @@ class Flip:
 
 @dataclass(frozen=True)
 class _Property:
-    """A property that moves: its name, where it is, where it is moved to, its words, and the scenario with it there.
+    """A property that moves: its name, its position, its ends, its value in words, and the scenario with that value.
 
-    Positions are logarithms of what is meant, so that the middle of two is their geometric mean.
+    Positions are logarithms of values, so that the middle of two is their geometric mean.
     """
 
     name: str
@@ -66,7 +66,7 @@ class _Property:
 
 @dataclass(frozen=True)
 class FlipSearch:
-    """All that stays the same while flips are looked for."""
+    """A search for flips: everything that stays the same during it."""
 
     environment: Environment
     weights: Mapping[str, float]
@@ -74,7 +74,7 @@ class FlipSearch:
     seeds: int
 
     def run(self, choice: Candidate, rivals: Sequence[Candidate]) -> list[Flip]:
-        """Every property both ways."""
+        """Move every property both ways."""
         return [
             self._flip(one, end, choice, rivals)
             for one in _properties(self.environment, choice)
@@ -98,7 +98,7 @@ class FlipSearch:
     def _winner(
         self, one: _Property, at: float, choice: Candidate, rivals: Sequence[Candidate]
     ) -> tuple[str | None, float]:
-        """Who is ahead of the choice there by what matters, and by how much; nobody if none is."""
+        """The rival that is ahead of the choice there by enough to matter, and by how many percent; None if none is."""
         situation = Situation(AS_DESCRIBED, one.words(at), 1.0, one.document(at))
         seeds = range(_SEED, _SEED + self.seeds)
         trial = self.laboratory.run(f"flip {one.name} {one.words(at)}", [choice, *rivals], [situation], seeds)
@@ -143,7 +143,7 @@ def _properties(environment: Environment, choice: Candidate) -> list[_Property]:
 
 
 def _buffer(environment: Environment) -> _Property:
-    """Of a queue that stays as it is, what it holds: from a quarter of a BDP to 16 BDP, as a FIFO."""
+    """The size of a queue that stays as it is: from a quarter of a BDP to 16 BDP, as a FIFO."""
     rate = environment.rates_bps[0] if environment.rates_bps else 0
     bdp = max(rate * environment.rtt_ns / 1e9 / FULL_FRAME_BITS, 4.0)
 

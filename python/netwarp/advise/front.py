@@ -1,4 +1,4 @@
-"""The Pareto front: what a gain in the one costs in the other, of all candidates that ran."""
+"""The Pareto front of two measures, over all candidates that ran."""
 
 import math
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ _OF_CRITERION = {
 _HEIGHT_IN, _LEFT, _BOTTOM_IN, _HEAD_IN = 5.2, 0.1, 0.6, 1.1
 _MAX_NAMES = 9
 _DECADE = 8.0
-"""From this ratio of most to least on a scale is logarithmic."""
+"""A scale is logarithmic from this ratio of the highest to the lowest value."""
 
 
 @dataclass(frozen=True)
 class Front:
-    """Two measures, the candidates that have both, and the names of those on the front: none is better in both."""
+    """Two measures, the candidates that have both, and the names of those on the front, which no other dominates."""
 
     x: Measure
     y: Measure
@@ -36,7 +36,7 @@ class Front:
 
 
 def front_of(advice: Advice) -> Front | None:
-    """The front of the two criteria that weigh most, goodput or RTT as the second; None if there is only one."""
+    """The front of the two criteria with the highest weights, or of one and goodput or RTT; None without two."""
     wanted = sorted(advice.weights, key=lambda name: -advice.weights[name])
     wanted += [name for name in ("throughput", "latency") if name not in wanted]
     there = {name for place in advice.places for name in place.values}
@@ -60,7 +60,7 @@ def _dominates(one: Place, other: Place, *measures: Measure) -> bool:
 
 
 def draw(advice: Advice, front: Front) -> Figure:
-    """A point for each candidate, filled if it is a finalist, the front as a line; call inside `style.drawing()`."""
+    """Draw a point for each candidate, filled for finalists, and the front as a line; call inside `style.drawing()`."""
     figure = style.new_figure(_HEIGHT_IN)
     axes = figure.add_axes((_LEFT, _BOTTOM_IN / _HEIGHT_IN, 0.97 - _LEFT, 1 - (_BOTTOM_IN + _HEAD_IN) / _HEIGHT_IN))
     axes.margins(0.08)
@@ -92,9 +92,9 @@ def _points(places: Sequence[Place], front: Front) -> tuple[list[float], list[fl
 
 
 def _name(axes: object, advice: Advice, front: Front) -> None:
-    """Names beside the points: of the choice, of what is there now, and of the front, as many as can be read.
+    """Write names beside the points of the choice, the present configuration and the front, as many as are legible.
 
-    Where points lie close together the later names move down a line each.
+    If points are close together, each later name moves down a line.
     """
     wanted = [advice.choice.name, NOW, *front.names]
     chosen = [one for one in front.places if one.name in wanted]

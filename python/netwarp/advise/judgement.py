@@ -1,9 +1,9 @@
-"""Which candidate is better: robust scores under common seeds, and `compare`'s statistics over all pairs at once.
+"""The judgement of candidates: robust scores under common seeds, and `compare`'s statistics over all pairs at once.
 
 The finalists' runs are new: none of their seeds took part in choosing them. All pairs are tested together by the
-step-down maxT procedure that `compare` uses, so whichever of them turns out to be ahead, what is said of it against the
-others is wrong in any of them at most 5 % of the time. (Holm's correction is a special case that supposes the worst of
-dependences; it would need more seeds for the same, see docs/compare.md.)
+step-down maxT procedure that `compare` uses, so that the probability of any wrong claim about the best one against the
+others is at most 5 %. (Holm's correction is a special case that assumes the worst dependence; it would need more seeds
+for the same, see docs/compare.md.)
 """
 
 import math
@@ -26,7 +26,7 @@ Numbers = NDArray[np.float64]
 
 
 class Standing(StrEnum):
-    """How one candidate stands to another."""
+    """The relation of one candidate to another."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -38,7 +38,8 @@ class Standing(StrEnum):
 class Difference:
     """The score of one candidate against another's: ratio − 1 in percent with its interval, and what it means.
 
-    `needed` is about how many seeds would settle what is too close to call; None if unknown.
+    `needed` is the approximate number of seeds that would settle a difference that is too close to call; None if
+    unknown.
     """
 
     one: str
@@ -53,7 +54,7 @@ class Difference:
 
     @property
     def reversed(self) -> "Difference":
-        """The same, seen from the other."""
+        """The same difference, from the other candidate's view."""
         turned = {Standing.BETTER: Standing.WORSE, Standing.WORSE: Standing.BETTER}
         low, high = _inverse(self.high), _inverse(self.low)
         standing = turned.get(self.standing, self.standing)
@@ -73,7 +74,7 @@ def robust_scores(
     environment: Environment,
     weights: Mapping[str, float],
 ) -> dict[str, dict[int, float]]:
-    """Of each candidate the weighted mean of its scores over the situations, by seed; a seed with a gap has none."""
+    """The weighted mean of each candidate's scores over the situations, by seed; a seed with a missing run has none."""
     found: dict[str, dict[int, float]] = {}
     total = sum(one.weight for one in situations)
     for name in names:
@@ -87,16 +88,15 @@ def robust_scores(
 
 
 def central_score(scores: Mapping[int, float]) -> float:
-    """The median of all averages of two seeds' scores (Hodges and Lehmann), as differences have it too; minus infinity
-    without any.
+    """The median of all averages of two seeds' scores (Hodges and Lehmann), as for differences; −∞ if there are none.
 
-    A mean would let a seed in which two flows share a bucket of a fair queue, once in hundreds, decide.
+    With a mean, one seed in hundreds in which two flows share a bucket of a fair queue would decide.
     """
     return paired_shift(np.array(list(scores.values()))).estimate if scores else -math.inf
 
 
 def differences(scores: Mapping[str, Mapping[int, float]]) -> dict[tuple[str, str], Difference]:
-    """Every pair of candidates, both ways round."""
+    """Compare every pair of candidates, in both orders."""
     seeds = sorted({seed for one in scores.values() for seed in one})
     pairs = [(a, b) for a, b in combinations(scores, 2) if set(scores[a]) & set(scores[b])]
     if not pairs or not seeds:
@@ -132,7 +132,7 @@ def percent_of(difference: float) -> float:
 
 @dataclass(frozen=True)
 class LimitCheck:
-    """What became of a limit in the environment as described: the median over seeds, and how many seeds break it."""
+    """A limit in the environment as described: the median over seeds, and the number of seeds that break it."""
 
     limit: Limit
     median: float | None
@@ -146,7 +146,7 @@ class LimitCheck:
 
     @property
     def met(self) -> bool:
-        """Whether the median keeps it."""
+        """Whether the median keeps the limit."""
         return self.violation <= 0
 
 
@@ -164,7 +164,7 @@ def check(trial: Trial, name: str, limits: Sequence[Limit], environment: Environ
 
 @dataclass(frozen=True)
 class Effect:
-    """One measure of a candidate beside what is there now: medians over the seeds, and the shift with its interval."""
+    """One measure of a candidate and of the present configuration: medians over the seeds, shift with its interval."""
 
     measure: str
     words: str

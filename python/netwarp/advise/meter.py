@@ -1,4 +1,4 @@
-"""How far a search is, and how long it still takes: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a search and its remaining time: a bar on a terminal, a line at intervals elsewhere."""
 
 import threading
 import time
@@ -7,16 +7,17 @@ from types import TracebackType
 from rich.console import Console
 
 from netwarp.engines import Outcome
+from netwarp.execute.execution import RunEvent
 from netwarp.execute.progress import ProgressBar
 from netwarp.plan import Run
 
 _EVERY_S = 10.0
 _FEW = 4
-"""Before so many runs have ended their pace says little."""
+"""The number of finished runs from which their pace is used."""
 
 
 class SearchMeter:
-    """Counts the runs of a search. Use as a context manager."""
+    """A counter of a search's runs; use it as a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._most = self._after = 0
@@ -37,12 +38,12 @@ class SearchMeter:
         self._bar.stop()
 
     def expect(self, most: int, after: int) -> None:
-        """There are `most` runs at most, about `after` of them after the final (flips)."""
+        """Set the maximum number of runs, and the approximate number of those `after` the final (flips)."""
         self._most, self._after = most, after
         self._begin = time.monotonic()
 
     def stage(self, name: str, runs: int) -> None:
-        """So many runs begin now; with the final it is known how many there are at most."""
+        """Begin a stage of this many runs; the final determines the maximum number of all runs."""
         with self._lock:
             self._stage = name
             if name == "final":
@@ -50,17 +51,17 @@ class SearchMeter:
             self._most = max(self._most, self._done + self._kept + runs)
             self._show()
 
-    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
+    def run(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
         """Count a run that ends or was there already."""
         with self._lock:
-            self._kept += event == "kept"
-            self._done += event == "end"
-            if event != "start":
+            self._kept += event == RunEvent.KEPT
+            self._done += event == RunEvent.END
+            if event != RunEvent.START:
                 self._show()
 
     @property
     def left(self) -> str:
-        """How long the rest takes at most, at the pace so far, in words; empty while that is not known."""
+        """The maximum remaining time at the pace so far, in words; empty if it is not known yet."""
         if self._done < _FEW:
             return ""
         each_s = (time.monotonic() - self._begin) / self._done
@@ -76,7 +77,7 @@ class SearchMeter:
 
 
 def time_words(seconds: float) -> str:
-    """Seconds as people say them: `20 s`, `1 min 40 s`, `12 min`."""
+    """Format seconds in words: `20 s`, `1 min 40 s`, `12 min`."""
     if seconds < 60:
         return f"{max(round(seconds), 1)} s"
     if seconds < 600:

@@ -1,4 +1,4 @@
-"""Options of the command line → the environment that they describe, estimated where they say nothing."""
+"""Options of the command line → the environment that they describe, with estimates for missing options."""
 
 import math
 import re
@@ -30,14 +30,14 @@ _STEP_NS = 100_000_000
 _FAST_BITS = 1_200_000_000
 _LEAST_NS, _LEAST_ROUND_TRIPS = 4_000_000_000, 60
 _SHAPED_SPREAD = (0.95, 1.05)
-"""How far a rate may be from what is stated, where shapers are set by it: somebody measured it."""
+"""The factors by which a rate may differ from the stated one if shapers are set by it, because it was measured."""
 _LOWEST_BPS = 100_000
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says of the environment, as written."""
+    """Options of the command line that describe the environment, as written."""
 
     source: str | None = None
     rate: str | None = None
@@ -56,14 +56,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Ownership:
-    """Whose the queue is that fills, and the sentence that says why, if that was assumed."""
+    """The owner of the queue that fills, and the sentence that says why, if the owner was assumed."""
 
     queue_is: str
     assumed: str = ""
 
 
 def ownership_of(options: Options, given: Sequence[str]) -> Ownership:
-    """Whose the queue is: as stated, or assumed from what can be changed and from the rates. Raises AdviceError."""
+    """Return the queue's owner: as stated, or assumed from possible changes and from the rates. Raises AdviceError."""
     if options.queue_is is not None:
         if options.queue_is not in OWNERS:
             raise AdviceError(
@@ -86,18 +86,18 @@ def ownership_of(options: Options, given: Sequence[str]) -> Ownership:
     if rates is not None and rates[0] != rates[1] and not named:
         if options.buffer is not None and not given:
             return Ownership(MODEM, "")
-        why = "rates that differ down and up are those of an access line, so the queues that fill are taken to be"
+        why = "different rates down and up are those of an access line, so the queues that fill are taken to be"
         return Ownership(MODEM, f"{why} the modem's and the provider's; if they are yours: --queue-is mine")
     return Ownership(MINE, "the queue that fills is taken to be yours; if it is not: --queue-is modem, or provider")
 
 
 def changes_of(given: Sequence[str], buffer: str | None, queue_is: str = MINE) -> tuple[str, ...]:
-    """What can be changed. Raises AdviceError."""
+    """Return the possible changes. Raises AdviceError."""
     words = [word.strip() for text in given for word in text.split(",") if word.strip()]
     if words == [BUFFER]:
         return (BUFFER,)
     if BUFFER in words:
-        raise AdviceError("how small a buffer may be is a question of its own; ask it with --change buffer alone")
+        raise AdviceError("--change buffer searches for the smallest buffer; it cannot be combined with other changes")
     if not words:
         if queue_is != MINE:
             return ("shaper",)
@@ -115,7 +115,7 @@ def changes_of(given: Sequence[str], buffer: str | None, queue_is: str = MINE) -
 
 
 def default_goal(environment: Environment) -> str:
-    """What matters if nobody says: calls or the web, if nothing else is sent; otherwise latency."""
+    """Return the goal if none was given: calls or the web, if nothing else is sent; otherwise latency."""
     roles = environment.roles
     if roles.bulk or roles.upload:
         return "latency"
@@ -123,7 +123,7 @@ def default_goal(environment: Environment) -> str:
 
 
 def question_environment(options: Options, changes: Sequence[str], owner: Ownership = Ownership(MINE)) -> Environment:
-    """The environment that the options describe. Raises AdviceError, ScenarioError, StoreError."""
+    """Return the environment that the options describe. Raises AdviceError, ScenarioError, StoreError."""
     duration_ns = None if options.duration is None else _read("--duration", options.duration, parse_duration)
     measured = _is_measurement(options.source)
     if options.source is not None and not measured:
@@ -191,7 +191,7 @@ def _of_line(options: Options, owner: Ownership, duration_ns: int | None, estima
 
 
 def _known(options: Options, estimated: Estimated) -> bool:
-    """Refuse options that leave something open. Raises AdviceError."""
+    """Refuse options that leave a value unknown. Raises AdviceError."""
     trace = options.rate is not None and not re.match(r"\s*\d", options.rate)
     has_delay = trace and read_path(str(options.rate)).delay_ns is not None
     missing = [
@@ -209,8 +209,8 @@ def _known(options: Options, estimated: Estimated) -> bool:
 
 
 def usual_duration_ns(rates_bps: tuple[int, int], rtt_ns: int) -> int:
-    """How long a run lasts: 12 s, or 100 RTTs if that is longer; less above 100 Mbit/s, where seconds have as many
-    packets as minutes below, but never less than 60 RTTs or 4 s."""
+    """Return the duration of a run: 12 s, or 100 RTTs if that is longer; less above 100 Mbit/s, where seconds have as
+    many packets as minutes below, but never less than 60 RTTs or 4 s."""
     usual = max(_USUAL_NS, _ROUND_TRIPS * rtt_ns)
     fast = _FAST_BITS * 10**9 // max(rates_bps)
     least = max(_LEAST_NS, _LEAST_ROUND_TRIPS * rtt_ns)
@@ -225,7 +225,7 @@ def _read(option: str, text: str, parse: Callable[[str], _T]) -> _T:
 
 
 def _rate(text: str | None, estimated: Estimated) -> tuple[tuple[int, int] | None, str | None, tuple[float, float]]:
-    """Rates of both directions, or a trace; and by what factors the rate may differ."""
+    """Parse the rates of both directions, or a trace, and the factors by which the rate may differ."""
     if text is None:
         rate = estimated.rate_bps or 0
         low, high = estimated.rate_interval or (0.8 * rate, 1.25 * rate)
@@ -249,7 +249,7 @@ def _rate(text: str | None, estimated: Estimated) -> tuple[tuple[int, int] | Non
 def _at_least(rate: int, text: str) -> int:
     if rate < _LOWEST_BPS:
         raise AdviceError(
-            f"--rate {text} is less than 100 kbit/s: a full frame alone takes longer than any goal allows"
+            f"--rate {text} is less than 100 kbit/s: a single full frame takes longer than any goal allows"
         )
     return rate
 
@@ -289,7 +289,7 @@ def _queue(options: Options) -> str:
     text = options.buffer.strip().lower().removesuffix("packets").removesuffix("p").strip()
     if text.isdigit():
         if int(text) < 1:
-            raise AdviceError("--buffer holds at least one packet")
+            raise AdviceError("--buffer must hold at least one packet")
         return f"pfifo limit {int(text)}"
     size = _read("--buffer", options.buffer, parse_size)
     if size < 1514:

@@ -19,7 +19,7 @@ from netwarp.store.files import read_text, write_text
 
 
 def write_page(advice: Advice, directory: Path) -> Path:
-    """Write `advice.html`, which asks for nothing from outside, the figures and `advice.json`; returns the page.
+    """Write `advice.html`, which loads nothing from outside, the figures and `advice.json`; return the page.
 
     Raises StoreError.
     """
@@ -50,7 +50,7 @@ def write_page(advice: Advice, directory: Path) -> Path:
 
 
 def _before_and_after(advice: Advice, directory: Path) -> tuple[Markup, Markup] | None:
-    """The picture for wide pages, which is saved as well, and the one for phones."""
+    """Draw the picture for wide pages, which is also saved, and the one for phones."""
     if advice.choice.name == NOW or not advice.effects:
         return None
     probes = probes_of(advice, directory)

@@ -1,4 +1,4 @@
-"""What a trace says of a path: its mean rate, and the delay that it begins with."""
+"""Properties of a path from its trace: the mean rate, and the delay at its beginning."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from netwarp.scenario.model.trace import Trace, load_trace
 
 @dataclass(frozen=True)
 class PathTrace:
-    """The rates down and up averaged over time, and the one-way delay at the start; None if the trace has none."""
+    """The mean rates down and up over time, and the one-way delay at the start; None if the trace has none."""
 
     mean_bps: tuple[int, int] | None
     delay_ns: int | None

@@ -1,4 +1,4 @@
-"""The picture with which an advice opens: the round trips of a ping, and the measures, before and after."""
+"""The first picture of an advice: the round trips of a ping, and the measures, before and after."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _NARROW_IN = (3.7, 5.6)
 
 @dataclass(frozen=True)
 class Probe:
-    """The round trips of a run's probe: when each reply came, in s, and how long it took, in ms."""
+    """The round trips of a run's probe: the time of each reply, in s, and its RTT, in ms."""
 
     at_s: NDArray[np.float64]
     rtt_ms: NDArray[np.float64]
@@ -70,7 +70,7 @@ def _probe(result: ResultDir, case: str, advice: Advice) -> Probe | None:
 
 
 def draw_before_and_after(advice: Advice, probes: tuple[Probe, Probe] | None) -> Figure:
-    """RTTs over time on the left, a pair of bars for each measure on the right; call inside `style.drawing()`."""
+    """Draw RTTs over time on the left, a pair of bars for each measure on the right; call in `style.drawing()`."""
     figure = style.new_figure(_HEIGHT_IN)
     shown = _shown(advice)
     middle = 0.6 if probes is not None else 0.12
@@ -85,7 +85,7 @@ def draw_before_and_after(advice: Advice, probes: tuple[Probe, Probe] | None) ->
 
 
 def draw_narrow(advice: Advice, probes: tuple[Probe, Probe] | None) -> Figure:
-    """The same for a phone, one above the other; call inside `style.drawing()`."""
+    """Draw the same for a phone, one above the other; call inside `style.drawing()`."""
     figure = Figure(figsize=_NARROW_IN)
     middle = 0.5 if probes is not None else 0.95
     if probes is not None:
@@ -113,7 +113,7 @@ def _over_time(figure: Figure, probes: tuple[Probe, Probe], place: tuple[float, 
 
 
 def _bars(figure: Figure, shown: Sequence[Effect], place: tuple[float, float, float, float]) -> None:
-    """A row for each measure: its name, and two bars from 0 with their values."""
+    """Draw a row for each measure: its name, and two bars from 0 with their values."""
     if not shown:
         return
     left, lowest, wide, tall = place

@@ -1,5 +1,5 @@
-"""A question that was checked before the first run: its goal, limits, candidates and situations, and how large the
-search for its answer is."""
+"""A question that was checked before the first run: its goal, limits, candidates and situations, and the size of the
+search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _FLIP_POINTS = 7
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that a search needs, none of which can be refused any more."""
+    """Everything that a search needs, all of which has been checked."""
 
     question: Question
     environment: Environment
@@ -31,16 +31,16 @@ class Prepared:
     candidates: Sequence[Candidate]
     size: Size
     cost_s: float
-    """About how many CPU seconds a run takes."""
+    """The approximate CPU seconds of a run."""
 
     @property
     def flip_runs(self) -> int:
-        """About how many runs the search for flips takes: both ends of two properties and one of a third, three
+        """The approximate number of runs of the search for flips: both ends of two properties and one of a third, three
         candidates, and some bisection."""
         return _FLIP_POINTS * 3 * self.question.effort.flip_seeds if self.question.flips else 0
 
     def announcement(self, jobs: int | None) -> str:
-        """How many runs there are at most, of what, and about how long that takes."""
+        """Return a sentence about the maximum number of runs, and the approximate time that they take."""
         runs = self.size.runs + self.flip_runs
         workers = jobs or len(processors())
         lasts = self.environment.document["duration"]
@@ -52,7 +52,7 @@ class Prepared:
 
 
 def format_duration_s(duration_ns: int) -> str:
-    """Nanoseconds in seconds of three digits."""
+    """Format nanoseconds as seconds with three digits."""
     return f"{duration_ns / 1e9:.3g} s"
 
 
@@ -68,7 +68,7 @@ def prepare(question: Question, engine: Engine) -> Prepared:
     candidates = candidates_of(environment, read_catalogue(question.candidates), question.changes)
     size = size_of(question.effort, environment, len(candidates) - 1, situations_of(environment))
     for situation in size.situations:
-        # What a candidate sets is the same in every situation.
+        # A candidate has the same settings in every situation.
         _check(situation, candidates if situation.name == AS_DESCRIBED else candidates[:1], engine)
     return Prepared(question, environment, weights, limits, candidates, size, cost_s(environment))
 

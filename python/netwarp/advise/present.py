@@ -1,4 +1,4 @@
-"""What is configured on the user's machine now, as `tc qdisc show` and `sysctl` print it, and how it is set again."""
+"""The present configuration of the user's machine, as `tc qdisc show` and `sysctl` print it, and how to restore it."""
 
 import re
 from collections.abc import Mapping
@@ -28,15 +28,15 @@ _RESTORED = frozenset(
         "noqueue",
     )
 )
-"""Queues of which `tc qdisc show` prints all that `tc qdisc replace` needs."""
+"""Queues for which `tc qdisc show` prints everything that `tc qdisc replace` needs."""
 
 
 @dataclass(frozen=True)
 class Present:
     """The root queue of a device, in tc's syntax, and sysctls by name.
 
-    `default`: the kernel made the queue, so that removing another brings it back. `queue` is None if tc does not print
-    all of it (classes, RED's averaging); `shown` is the line that it prints.
+    `default`: the kernel made the queue, so that it comes back when another one is removed. `queue` is None if tc does
+    not print all of its settings (classes, RED's averaging); `shown` is the line that it prints.
     """
 
     queue: str | None = None
@@ -46,12 +46,12 @@ class Present:
 
 
 def read_present(path: Path, device: str) -> Present:
-    """The output of `tc qdisc show` (and of `sysctl KEY…`) in a file. Raises AdviceError, StoreError."""
+    """Read the output of `tc qdisc show` (and of `sysctl KEY…`) from a file. Raises AdviceError, StoreError."""
     return parse_present(read_text(path), device, str(path))
 
 
 def parse_present(text: str, device: str, label: str) -> Present:
-    """The same of its text. Raises AdviceError if no line is about the root queue of the device."""
+    """Parse the text of such a file. Raises AdviceError if no line is about the root queue of the device."""
     sysctl = {match["key"]: match["value"] for line in text.splitlines() if (match := _SYSCTL.fullmatch(line.strip()))}
     roots = [match for line in text.splitlines() if (match := _QDISC.match(line.strip()))]
     found = next((one for one in roots if one["device"] in (None, device)), None)
@@ -68,7 +68,7 @@ def parse_present(text: str, device: str, label: str) -> Present:
 
 
 def _as_given(kind: str, options: str) -> str:
-    """The options as `tc qdisc replace` takes them: counts without their units, names that only the output has."""
+    """Convert the options to those of `tc qdisc replace`: counts without units, without names that only output has."""
     if kind in ("pfifo_fast", "noqueue"):
         return kind
     text = re.sub(r"\b(\d+)[pb]\b", r"\1", options)
@@ -78,7 +78,7 @@ def _as_given(kind: str, options: str) -> str:
 
 
 def undo_queue(present: Present | None, device: str, where: str = "") -> tuple[str, ...]:
-    """The commands that bring back the root queue: the kernel's default, unless it is known to be another."""
+    """The commands that restore the root queue: the kernel's default, unless another is known."""
     if present is None:
         place = f"{where};" if where else "   #"
         return (

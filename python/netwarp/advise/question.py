@@ -1,4 +1,4 @@
-"""What is asked: the environment, what may be changed, what matters, and how hard to look."""
+"""The question of advice: the environment, the possible changes, the goal, and the effort."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from netwarp.words import did_you_mean
 
 @dataclass(frozen=True)
 class Question:
-    """What advice is asked for. `goal` and `limits` are as written, `changes` of `candidates.CHANGES`; `device`,
-    `present` (what the user's machine has now) and `overhead` are for the commands that are printed."""
+    """A question. `goal` and `limits` are as written, `changes` are of `candidates.CHANGES`; `device`, `present` (the
+    present configuration of the user's machine) and `overhead` are for the commands that are printed."""
 
     environment: Environment
     goal: str
@@ -37,7 +37,7 @@ def effort_of(name: str) -> Effort:
 
 
 def overhead_of(given: int | None) -> int:
-    """The bytes beside each IP packet on the line. Raises AdviceError."""
+    """Check the bytes beside each IP packet on the line. Raises AdviceError."""
     if given is None:
         return OVERHEAD_BYTES
     if not 0 <= given <= MAX_OVERHEAD_BYTES:

@@ -18,7 +18,7 @@ _SHORT = {
     "download": "download",
     "upload": "upload",
 }
-"""Measures of the headline, in its order, and what they are called there."""
+"""Measures of the headline, in its order, and their names there."""
 
 
 def headline(advice: Advice) -> str:
@@ -37,7 +37,7 @@ def headline(advice: Advice) -> str:
 
 
 def in_short(advice: Advice) -> str:
-    """What the choice does, in the user's terms: `RTT under load 617 → 32 ms, a call's R 25 → 93`; the score last."""
+    """The effects of the choice for the user: `RTT under load 617 → 32 ms, a call's R 25 → 93`; the score last."""
     effects = {one.measure: one for one in advice.effects}
     parts = []
     for name, words in _SHORT.items():
@@ -54,7 +54,7 @@ def _short(value: float) -> str:
 
 
 def tie(advice: Advice) -> str:
-    """That the choice is one of several that did as well, and why it is the one; empty if it is not."""
+    """Say that the choice ties with others, and why it was preferred; empty without a tie."""
     if not advice.tied:
         return ""
     names = ", ".join(advice.tied)
@@ -62,7 +62,7 @@ def tie(advice: Advice) -> str:
 
 
 def cost(advice: Advice) -> str:
-    """What the shapers cost in throughput; empty without any."""
+    """Say how much throughput the shapers cost; empty without shapers."""
     effects = {one.measure: one for one in advice.effects}
     parts = []
     for at, name in enumerate(("download", "upload")):
@@ -79,12 +79,12 @@ def _percent(one: Difference) -> str:
 
 
 def _signed(value: float) -> str:
-    """With a sign and one digit; 0 has none."""
+    """Format a number with a sign and one digit; 0 has no sign."""
     return "0.0" if abs(value) < 0.05 else f"{value:+.1f}"
 
 
 def standing_sentences(advice: Advice) -> Iterator[str]:
-    """How the choice stands to every other finalist."""
+    """Say how the choice compares with every other finalist."""
     for one in advice.standings:
         words = f"{one.other}: {_percent(one)}"
         match one.standing:
@@ -100,7 +100,7 @@ def standing_sentences(advice: Advice) -> Iterator[str]:
 
 
 def effect_sentence(one: Effect) -> str:
-    """What the choice does to a measure."""
+    """Say how the choice changes a measure."""
     unit = f" {one.unit}" if one.unit else ""
     word = {True: "gain", False: "cost", None: "no clear difference"}[one.gain]
     return (
@@ -110,7 +110,7 @@ def effect_sentence(one: Effect) -> str:
 
 
 def as_json(advice: Advice) -> dict[str, Json]:
-    """Everything, for programs."""
+    """The whole advice as JSON, for programs."""
     environment = advice.environment
     content = {
         "choice": advice.choice.name,
@@ -151,7 +151,7 @@ def as_json(advice: Advice) -> dict[str, Json]:
 
 
 def _finite(value: Any) -> Any:
-    """The value with null in place of numbers that JSON does not have."""
+    """Replace numbers that JSON does not have by null."""
     if isinstance(value, dict):
         return {str(key): _finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -1,9 +1,9 @@
 """Successive halving over seeds: many candidates with few runs, the best of them with more, the last with new seeds.
 
 A clear loser costs a run or two (K. Jamieson, A. Talwalkar: Non-stochastic Best Arm Identification and Hyperparameter
-Optimization, AISTATS 2016). Who is dropped is decided by estimates, without a claim; claims are made about finalists
-alone, from seeds that nobody was chosen by. How many finalists there are is decided before their runs: only those
-candidates that are near the best, so that a clear answer comes sooner.
+Optimization, AISTATS 2016). Candidates are dropped by estimates, without a claim; claims are only made about finalists,
+from seeds that took no part in choosing them. The number of finalists is decided before their runs: only candidates
+near the best are finalists, so that a clear answer comes sooner.
 """
 
 import math
@@ -19,16 +19,16 @@ from netwarp.advise.sizing import Size
 from netwarp.advise.trial import Laboratory, Trial
 
 _FOR_A_CHANGE = math.log(1.005)
-"""By how much better a candidate must be for each thing more that it changes, where seeds are too few to tell."""
+"""The advantage in score that a candidate needs for each additional change, if seeds are too few for a claim."""
 _NEAR = math.log(1.10)
-"""A candidate whose score in the screening is further below the best one's cannot become a finalist beside it."""
+"""A candidate whose score in the screening is further below the best one's does not become a finalist."""
 _CROSSED = 3
-"""The best so many queues run with every control, if not all do."""
+"""The number of best queues that run with every control, if not all queues do."""
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """A candidate that was not judged to the end: after how many runs, and why."""
+    """A candidate that was dropped: the number of its runs, and why."""
 
     name: str
     runs: int
@@ -37,9 +37,9 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Found:
-    """What the search ends with: the finalists (what is there now is the first), their runs, and who was dropped.
+    """The result of a search: the finalists (the present configuration first), their runs, and dropped candidates.
 
-    `screened` are all runs before, `seeds` those of the finalists, `situations` those in which all that was.
+    `screened` are all runs of the screening, `seeds` those of the finalists, `situations` those of the finalists.
     """
 
     finalists: tuple[Candidate, ...]
@@ -52,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """All that stays the same while candidates are searched."""
+    """A search: everything that stays the same during it."""
 
     environment: Environment
     size: Size
@@ -62,11 +62,11 @@ class Search:
 
     @property
     def situations(self) -> tuple[Situation, ...]:
-        """Those in which candidates are judged."""
+        """The situations in which candidates are judged."""
         return self.size.situations
 
     def run(self, candidates: Sequence[Candidate]) -> Found:
-        """Screen all candidates, then judge the best. The first candidate is what is there now, and stays."""
+        """Screen all candidates, then judge the best. The first one, the present configuration, is never dropped."""
         now, others = candidates[0], list(candidates[1:])
         screened, dropped = Trial(), list[Dropped]()
         size, seed = self.size, 1
@@ -75,7 +75,7 @@ class Search:
             others = self._first_round(now, others, screened, seed, dropped)
             if len(others) > size.keep or (later and len(candidates) > 2 * size.finalists + 1):
                 others = self._best(others, screened, size.first, size.keep, dropped)
-                # Under the same seed, the other situations.
+                # The other situations use the same seed.
                 if later:
                     screened.add(self.laboratory.run("screening 2", [now, *others], later, [seed]))
                 others = self._best(others, screened, size.situations, size.finalists, dropped, near=_NEAR)
@@ -91,7 +91,7 @@ class Search:
     def _first_round(
         self, now: Candidate, others: list[Candidate], screened: Trial, seed: int, dropped: list[Dropped]
     ) -> list[Candidate]:
-        """Every candidate once; or every queue with one control, and then the best queues with the other controls."""
+        """Run every candidate once; or every queue with one control, then the best queues with the other controls."""
         size = self.size
         if not size.by_queue:
             screened.add(self.laboratory.run("screening 1", [now, *others], size.first, [seed]))
@@ -112,9 +112,9 @@ class Search:
         return tried
 
     def _spare(self, finalists: Sequence[Candidate], trial: Trial, seeds: Sequence[int]) -> tuple[int, ...]:
-        """New seeds in place of those that lack a run that counts, half as many again at most.
+        """Return new seeds in place of those in which a run does not count, at most half as many as there were.
 
-        A suspect run would otherwise cost its whole seed, and with few seeds the verdict.
+        Otherwise a suspect run would cost its whole seed, and with few seeds the verdict.
         """
         scores = robust_scores(trial, [one.name for one in finalists], self.situations, self.environment, self.weights)
         lacking = max(len(seeds) - len(one) for one in scores.values())
@@ -130,8 +130,8 @@ class Search:
         *,
         near: float = math.inf,
     ) -> list[Candidate]:
-        """The best so many that are near the best: those that break no limit by much before those that do, then by
-        their score."""
+        """Return the best `keep` candidates among those `near` the best one. Candidates that break no limit by much
+        come first; then the score decides."""
         scores = robust_scores(trial, [one.name for one in candidates], situations, self.environment, self.weights)
         ranked = sorted(candidates, key=lambda one: self._rank(one, scores[one.name], trial))
         best = max(central_score(one) for one in scores.values())
@@ -146,7 +146,7 @@ class Search:
         return self._violation(one.name, trial), _FOR_A_CHANGE * one.changed - central_score(scores)
 
     def _violation(self, name: str, trial: Trial) -> float:
-        """By how much it breaks limits, beyond what another seed could fix."""
+        """The largest violation of a limit, rounded: a small one, which another seed could fix, does not count."""
         found = [one.violation for one in check(trial, name, self.limits, self.environment)]
         return max([0.0, *(round(value, 1) if math.isfinite(value) else value for value in found)])
 

@@ -14,12 +14,12 @@ RIVAL, UNRESPONSIVE = "rival", "unresponsive"
 _UNRESPONSIVE_SHARE = 0.3
 _DROP_TO = 0.5
 _DROP_FROM, _DROP_UNTIL = 0.4, 0.7
-"""Of the run's duration."""
+"""Begin and end of the rate drop, as shares of the run's duration."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """A variant of the environment: a name, what it is in words, its weight in the score, its scenario as data."""
+    """A variant of the environment: its name, its description, its weight in the score, its scenario as data."""
 
     name: str
     words: str
@@ -28,12 +28,12 @@ class Situation:
 
     @property
     def folder(self) -> str:
-        """Its name as that of a folder."""
+        """Its name as a folder's."""
         return self.name.replace(" ", "-")
 
 
 def situations_of(environment: Environment) -> list[Situation]:
-    """The environment as described, which counts as much as three others; then its neighbourhood and adverse cases."""
+    """Return the environment as described, with the weight of three others, its neighbourhood and adverse cases."""
     low, high = environment.rate_spread
     near, far = environment.rtt_spread
     source, target = environment.ends
@@ -52,7 +52,7 @@ def situations_of(environment: Environment) -> list[Situation]:
         flow["rate"] = format_rate(int(_UNRESPONSIVE_SHARE * environment.usual_bps[0]))
         words = f"UDP of {_UNRESPONSIVE_SHARE:.0%} of the rate that never slows down"
         found.append(Situation("unresponsive sender", words, 1.0, _with_flow(environment.document, UNRESPONSIVE, flow)))
-    # Behind a shaper the line's own queue fills when the rate falls, with every candidate alike.
+    # Behind a shaper the line's own queue fills when the rate falls, in the same way with every candidate.
     if environment.rates_bps is not None and environment.queue_is == MINE:
         words = f"the rate falls to {_DROP_TO:.0%} for {_DROP_UNTIL - _DROP_FROM:.0%} of the time"
         found.append(Situation("rate drop", words, 1.0, _with_drop(environment)))
@@ -60,7 +60,7 @@ def situations_of(environment: Environment) -> list[Situation]:
 
 
 def _pipe(rate: float, rtt: float) -> str:
-    """A factor of 1 goes without saying."""
+    """Describe the factors of rate and RTT other than 1."""
     parts = [f"the {name} × {factor:.3g}" for name, factor in (("rate", rate), ("RTT", rtt)) if factor != 1.0]
     return ", ".join(parts) or "the same"
 
@@ -73,7 +73,7 @@ def moved(
     loss: float | None = None,
     queue: str | None = None,
 ) -> dict[str, Any]:
-    """The environment's scenario with rate and delays times these factors, another loss, or another queue."""
+    """Return the environment's scenario with rate and delays times these factors, another loss, or another queue."""
     links = {name: dict(link) for name, link in environment.document["links"].items()}
     own = links[environment.link]
     if rate != 1.0 and environment.rates_bps is not None:
@@ -89,7 +89,7 @@ def moved(
 
 
 def _each(value: Any, change: Any) -> Any:
-    """A property with both its directions changed."""
+    """Change a property, in both directions if it has two."""
     return {key: change(one) for key, one in value.items()} if isinstance(value, Mapping) else change(value)
 
 

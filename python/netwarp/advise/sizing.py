@@ -1,6 +1,6 @@
-"""How large a search is: so many runs that it takes a minute or a few, whatever a run costs.
+"""The size of a search: the number of runs is chosen so that it takes a few minutes, whatever a run costs.
 
-The cost of a run follows from the packets that the line carries. What is given up first is what tells least: seeds
+The cost of a run follows from the packets that the line carries. The least informative parts are given up first: seeds
 beyond the six that a claim needs, then finalists, then situations.
 """
 
@@ -16,7 +16,7 @@ _START_S, _PACKET_S, _EXTRA_LINK = 0.30, 7.0e-6, 0.15
 of it that each further link adds."""
 _LINKS = 2
 _LEAST_SEEDS = 6
-"""As few as can tell anything: all six on one side have a probability of 1/32."""
+"""The fewest seeds that allow a claim: all six are on one side with a probability of 1/32."""
 _LEAST_SITUATIONS = 2
 _ORDER = (
     AS_DESCRIBED,
@@ -26,15 +26,14 @@ _ORDER = (
     "rate drop",
     "larger pipe",
 )  # fmt: skip
-"""The situations by how much they tell: the last is left out first."""
+"""The situations, the most informative first: the last one is left out first."""
 _SECOND = ("rate drop", "competing CUBIC")
-"""What all candidates run in beside the environment as described, the first of these that there is."""
+"""All candidates run in the first of these situations that exists, beside the environment as described."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many finalists there are at most, with how many seeds they are judged, and with how many flips are looked
-    for; and how many runs, and CPU seconds, the search may take."""
+    """Limits of a search: finalists, their seeds, seeds for flips, runs, and CPU seconds."""
 
     finalists: int = 4
     seeds: int = 8
@@ -52,10 +51,10 @@ EFFORTS: Mapping[str, Effort] = {
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a search: the situations in which all candidates run, all that are used, how many candidates stay
-    after the first round, how many finalists there are at most and with how many seeds, and the runs of all that.
+    """The size of a search: the situations in which all candidates run, all situations, the number of candidates that
+    are kept after the first round, the maximum number of finalists, the number of their seeds, and the total of runs.
 
-    `by_queue`: not every control runs with every queue at first, but every queue with one control.
+    `by_queue`: in the first round every queue runs with one control only.
     """
 
     first: tuple[Situation, ...]
@@ -68,7 +67,7 @@ class Size:
 
 
 def cost_s(environment: Environment) -> float:
-    """About how many CPU seconds a run takes."""
+    """Estimate the CPU seconds of a run."""
     duration_s = parse_duration(environment.document["duration"]) / 1e9
     packets = sum(_carried_bps(environment)) * duration_s / FULL_FRAME_BITS
     more = 1 + _EXTRA_LINK * max(len(environment.document["links"]) - _LINKS, 0)
@@ -76,14 +75,14 @@ def cost_s(environment: Environment) -> float:
 
 
 def _carried_bps(environment: Environment) -> tuple[float, float]:
-    """What the line carries in each direction, ACKs included, as full frames."""
+    """The rate that the line carries in each direction, including ACKs, as full frames."""
     down, up = environment.usual_bps
     greedy = bool(environment.roles.bulk or environment.roles.web)
     return (down if greedy else down / 4), (up if environment.roles.upload else min(up, down / 2))
 
 
 def size_of(effort: Effort, environment: Environment, candidates: int, situations: Sequence[Situation]) -> Size:
-    """The largest search that stays within the effort's runs and CPU time; the smallest there is if none does."""
+    """Return the largest search within the effort's runs and CPU time; the smallest search if none is."""
     most = min(effort.runs, effort.cpu_s / cost_s(environment))
     ordered = sorted(situations, key=lambda one: _ORDER.index(one.name) if one.name in _ORDER else len(_ORDER))
     sizes = _Grid(candidates, ordered).sizes(effort)
@@ -92,13 +91,13 @@ def size_of(effort: Effort, environment: Environment, candidates: int, situation
 
 @dataclass(frozen=True)
 class _Grid:
-    """The sizes that there are for so many candidates and these situations, in the order in which they matter."""
+    """The possible sizes for a number of candidates and situations, the most informative situation first."""
 
     candidates: int
     ordered: Sequence[Situation]
 
     def sizes(self, effort: Effort) -> Sequence[Size]:
-        """From the largest to the smallest."""
+        """The sizes from the largest to the smallest."""
         many = len(self.ordered)
         least = min(_LEAST_SITUATIONS, many)
         seeds = sorted({effort.seeds, min(effort.seeds, _LEAST_SEEDS)}, reverse=True)
@@ -117,7 +116,7 @@ class _Grid:
         return [*found, self.size(least, 1, 1, seeds[-1], by_queue=True)]
 
     def size(self, many: int, firsts: int, finalists: int, seeds: int, *, by_queue: bool = False) -> Size:
-        """With the first so many situations, `firsts` of which all candidates run in."""
+        """Return the size with the first `many` situations; all candidates run in `firsts` of them."""
         used, candidates = tuple(self.ordered[:many]), self.candidates
         second = [one for name in _SECOND for one in used if one.name == name][: firsts - 1]
         first = (*(one for one in used if one.name == AS_DESCRIBED), *second)

@@ -1,4 +1,4 @@
-"""What shares the line: `bulk 3, call 1, web 20%`."""
+"""The traffic that shares the line: `bulk 3, call 1, web 20%`."""
 
 import re
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from netwarp.words import did_you_mean
 
 _COUNTED = ("bulk", "upload", "call")
 _KINDS = (*_COUNTED, "web", "udp")
-_GRAMMAR = 'write what shares the line as "bulk 3, upload 1, call 1, web 20%, udp 2mbit"'
+_GRAMMAR = 'write the traffic like "bulk 3, upload 1, call 1, web 20%, udp 2mbit"'
 _MAX = 1000
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """How many downloads, uploads and calls there are, the share of the line that the web asks for, and other UDP."""
+    """The numbers of downloads, uploads and calls, the share of the line that the web asks for, and other UDP."""
 
     bulk: int = 0
     upload: int = 0
@@ -24,7 +24,7 @@ class Traffic:
     udp_bps: int = 0
 
     def __str__(self) -> str:
-        """As it is written."""
+        """The traffic as it is written."""
         parts = [f"{kind} {count}" for kind in _COUNTED if (count := getattr(self, kind))]
         parts += [f"web {format_percent(self.web)}"] if self.web else []
         parts += [f"udp {format_rate(self.udp_bps)}"] if self.udp_bps else []
@@ -32,7 +32,7 @@ class Traffic:
 
 
 def parse_traffic(text: str) -> Traffic:
-    """The traffic of a description. Raises AdviceError."""
+    """Parse a description of traffic. Raises AdviceError."""
     found: dict[str, float | int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         match = re.fullmatch(r"(?P<kind>[A-Za-z]+)\s*(?P<amount>[\d.]*\s*[%A-Za-z]*)", part)

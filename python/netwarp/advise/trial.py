@@ -1,4 +1,4 @@
-"""Candidates in situations under seeds: the runs, as ordinary results, and what they measured."""
+"""Runs of candidates in situations under seeds, as ordinary results, and their measurements."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +11,15 @@ from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import Values
 from netwarp.advise.situations import Situation, scenario_of
 from netwarp.engines import Engine, Outcome
+from netwarp.execute.execution import RunEvent
 from netwarp.plan import Run
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 from netwarp.terminal import Terminal
 
 
 class InterruptedTrialError(KeyboardInterrupt):
-    """The runs were interrupted; what is done is kept, and the same command resumes it."""
+    """The runs were interrupted; finished ones are kept, and the same command resumes the others."""
 
 
 @dataclass
@@ -29,7 +31,7 @@ class Trial:
     made: int = 0
 
     def add(self, other: "Trial") -> None:
-        """Take the runs of another trial as well."""
+        """Add the runs of another trial."""
         self.runs |= other.runs
         self.made += other.made
         for name, reasons in other.failures.items():
@@ -43,13 +45,13 @@ class Trial:
 
 
 class Meter(Protocol):
-    """Hears how far a search is."""
+    """A receiver of a search's progress."""
 
     def stage(self, name: str, runs: int) -> None:
-        """So many runs begin now."""
+        """Begin a stage of this many runs."""
 
-    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
-        """A run starts ("start"), ends ("end") or was there already ("kept")."""
+    def run(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
+        """Something happened to a run."""
 
 
 class _Silent:
@@ -58,13 +60,13 @@ class _Silent:
     def stage(self, name: str, runs: int) -> None:
         """Show nothing."""
 
-    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
+    def run(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
         """Show nothing."""
 
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Where runs are made: the engine, the directory that holds all results, how many at once, who hears of it."""
+    """The means of executing runs: the engine, the directory of results, the number of runs at once, the reporters."""
 
     engine: Engine
     directory: Path
@@ -75,7 +77,7 @@ class Laboratory:
     def run(
         self, stage: str, candidates: Sequence[Candidate], situations: Sequence[Situation], seeds: Sequence[int]
     ) -> Trial:
-        """Make these runs, a result directory for each situation, or take them from there if they are made already.
+        """Execute these runs, with a result directory for each situation, or read those that are there already.
 
         Raises ScenarioError, StoreError, EngineError, InterruptedTrialError.
         """
@@ -105,7 +107,7 @@ def _read(summary: pl.DataFrame, situation: str, reasons: Mapping[str, str]) -> 
     runs: dict[tuple[str, str, int], dict[tuple[str, str], float]] = {}
     columns = ("run_id", "case", "seed", "status", "scope", "name", "metric", "value")
     for run_id, case, seed, status, scope, name, metric, value in summary.select(columns).iter_rows():
-        if status != "ok":
+        if status != RunStatus.OK:
             reason = f"{situation}, seed {seed}: {status}: {reasons.get(run_id, 'see its status.json')}"
             if reason not in found.failures.setdefault(case, []):
                 found.failures[case].append(reason)

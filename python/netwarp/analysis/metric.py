@@ -1,4 +1,4 @@
-"""Metrics as rows: scope, name, metric, value. What was not measured has no row."""
+"""Metrics as rows: scope, name, metric, value. A metric that was not measured has no row."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from netwarp.store.rundir import METRICS_SCHEMA
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric; `scope` is `flow`, `queue`, `link`, `place` or `run`, `metric` carries its unit in its name."""
+    """One metric; `scope` is `flow`, `queue`, `link`, `place` or `run`, `metric` has its unit in its name."""
 
     scope: str
     name: str
@@ -19,7 +19,7 @@ class Metric:
 
 
 def rows(scope: str, name: str, values: dict[str, float | int | None]) -> list[Metric]:
-    """The metrics that have a value, in the order given."""
+    """Return the metrics that have a value, in the given order."""
     return [Metric(scope, name, metric, float(value)) for metric, value in values.items() if value is not None]
 
 

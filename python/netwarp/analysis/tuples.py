@@ -1,4 +1,4 @@
-"""Which five-tuples carry a flow's data."""
+"""The five-tuples that carry a flow's data."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,19 +10,18 @@ import polars as pl
 from netwarp.store.description import Flow
 
 TCP, UDP, IPV6_FRAGMENT = 6, 17, 44
-"""Protocols of tuples; later fragments of a datagram have no ports, over IPv6 nor its protocol (RFC 8200, 4.5)."""
+"""Protocols of tuples; later fragments of a datagram have no ports, and over IPv6 not its protocol (RFC 8200, 4.5)."""
 _ICMP = (1, 58)
 _WITH_PORTS = (TCP, UDP)
 _Key = tuple[str, int, str, int]
 
 
 def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_control: bool = False) -> dict[int, int]:
-    """Which flow each tuple_id carries the data of: tuple_id → flow id. What only acknowledges is not among them.
+    """Return the flow whose data each tuple carries: tuple_id → flow id. Tuples that only acknowledge are left out.
 
-    Data goes from a flow's source to its destination, or the other way where it is the peer that answers. Ports that
-    the lab decides are unique. A flow that chooses its source ports itself has all connections with its server's port,
-    except the first if by that client and server agree on a test (unless `with_control`). Where source ports are
-    known they decide.
+    Data goes from a flow's source to its destination, or the other way if the peer answers. Ports that the lab decides
+    are unique. A flow that chooses its source ports itself has all connections with its server's port, except for the
+    first if client and server use it to agree on a test (unless `with_control`). Known source ports decide.
     """
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
@@ -55,7 +54,7 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
 
 
 def _key(flow: Flow, own_port: int | None = None, peer_port: int | None = None) -> _Key:
-    """The flow's five-tuple without the protocol, in the data's direction; 0 for a port that may be any."""
+    """The flow's five-tuple without the protocol, in the data's direction; 0 for any port."""
     own = flow.source_port if own_port is None else own_port
     peer = flow.destination_port if peer_port is None else peer_port
     source, destination = _same(flow.source), _same(flow.destination)
@@ -63,7 +62,7 @@ def _key(flow: Flow, own_port: int | None = None, peer_port: int | None = None) 
 
 
 def _but_control(numbers: Iterable[tuple[int, int]]) -> list[int]:
-    """All but the first TCP connection, numbers being given in the order in which connections were first seen."""
+    """All numbers but that of the first TCP connection; they are in the order in which connections were first seen."""
     listed = list(numbers)
     control = next((number for number, protocol in listed if protocol == TCP), None)
     return [number for number, _ in listed if number != control]
@@ -71,7 +70,7 @@ def _but_control(numbers: Iterable[tuple[int, int]]) -> list[int]:
 
 @lru_cache(maxsize=65536)
 def _same(address: str) -> str:
-    """One spelling for each address. A text that is not an address, in a table from elsewhere, belongs to no flow."""
+    """Normalise the spelling of an address. Text that is not an address (in another machine's table) stays as it is."""
     try:
         return str(ip_address(address)) if address else ""
     except ValueError:

@@ -50,7 +50,7 @@ def main() -> NoReturn:
 
 
 def _application() -> "App":
-    """The command line with the command that was given, or with all if there is none of that name."""
+    """Return the command line with the command that was given; with all commands if none has that name."""
     given = sys.argv[1:2]
     if given and (given[0] in COMMANDS or given[0] in registry.names("commands")):
         try:
@@ -65,15 +65,15 @@ def _application() -> "App":
 def _become_interruptible() -> None:
     """Let a signal interrupt what the command does, with everything cleaned up."""
     for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _interrupt), (signal.SIGHUP, _hang_up)):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup(1) and background jobs of sh have it
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) and background jobs of sh ignore it
             signal.signal(number, handler)
 
 
 def _prepare_loading() -> None:
-    """What has to be set before anything is loaded, which is most of the time that a command takes to start."""
-    # What is loaded stays. At the usual 700 objects the collector looks through all of it again and again.
+    """Make loading fast: a command takes most of its start-up time to load modules."""
+    # Loaded modules stay. With the default threshold of 700 objects the collector traverses them again and again.
     gc.set_threshold(100_000)
-    # pydantic would read what every installed package says of itself, in search of plug-ins, of which none is wanted.
+    # pydantic would read the metadata of every installed package in search of plug-ins, and netwarp uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
@@ -84,25 +84,25 @@ def _read_binary(module: "Module") -> c_source.Registered:
 
 
 def _flushed(code: int) -> int:
-    """The exit code, once all output is written; CLOSED_PIPE if its reader has gone."""
+    """Write all output, and return the exit code; CLOSED_PIPE if the output's reader has gone."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:
         code = CLOSED_PIPE
     if code == CLOSED_PIPE:
-        # What is left in the buffers must not fail once more when Python ends.
+        # Python writes the rest of the buffers when it ends, which must not fail again.
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return code
 
 
 def _hang_up(*_: object) -> None:
-    """The terminal is gone: end as if interrupted, and write no more to it. Shells send this signal a second time."""
+    """End as if interrupted, and write no more to the terminal that has gone. Shells send SIGHUP a second time."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
-        # What a terminal was is none any more once it has been hung up, but still a character device.
+        # A terminal that has been hung up is no longer a terminal for isatty(3), but still a character device.
         with contextlib.suppress(OSError):
             if stat.S_ISCHR(os.fstat(descriptor).st_mode):
                 os.dup2(nowhere, descriptor)

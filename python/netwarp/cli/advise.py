@@ -62,22 +62,22 @@ def advise(
         A scenario (a shipped name or a file) that is the environment; or a capture (.pcap, .pcapng) or a recording of
         `netwarp watch` (.arrow) from which rate, RTT, loss and traffic are estimated. Options override estimates.
     rate
-        Rate of the line, as 20mbit, 20mbit/2mbit (down/up), 10mbit..30mbit (a range), or a trace (lte, or a file).
+        Rate of the line: 20mbit, 20mbit/2mbit (down/up), 10mbit..30mbit (a range), or a trace (lte, or a file).
     rtt
-        RTT of the empty path, such as 30ms, or a range, 20ms..60ms.
+        RTT of the empty path, such as 30ms, or a range such as 20ms..60ms.
     traffic
         What shares the line, such as "bulk 3, upload 1, call 1, web 20%, udp 2mbit".
     queue_is
-        Whose the queue is that fills: mine, modem or provider. Behind a modem a shaper at your router is advised, for
-        nothing else can be changed. Default: modem if the rates down and up differ, else mine.
+        Who controls the queue that fills: mine, modem or provider. For modem, netwarp advises a shaper at your router,
+        because nothing else can be changed. Default: modem if the rates down and up differ, otherwise mine.
     goal
-        What matters: latency, throughput, fairness, calls, web; or weights, "latency 2, throughput 1". Default: calls
-        or web if nothing else is sent, otherwise latency.
+        What matters: latency, throughput, fairness, calls, web; or weights such as "latency 2, throughput 1". Default:
+        calls or web if nothing else is sent, otherwise latency.
     limit
         What must hold, such as "rtt_p95 < 50ms" or "goodput > 15mbit"; may be given several times.
     change
-        What can be changed: sender, queue, both, shaper, offload; may be given several times. Default: both, with
-        --buffer sender, behind a modem shaper. Or buffer alone: how small the queue may be.
+        What can be changed: sender, queue, both, shaper, offload; may be given several times. Default: both; sender
+        with --buffer; shaper behind a modem. Or buffer alone: how small the queue may be.
     loss
         Random loss of the path, such as 0.5%.
     jitter
@@ -99,15 +99,15 @@ def advise(
     flips
         Look for where the choice flips.
     device
-        The interface that the printed commands name; of a router, the one towards the provider.
+        The interface that the printed commands name; on a router, the one towards the provider.
     present
-        A file with the output of `tc qdisc show` on that machine, and of `sysctl` for what would change, from which the
-        lines that revert the advice are made.
+        A file with the output of `tc qdisc show` on that machine, and of `sysctl` for the settings that would change;
+        the lines that revert the advice are made from it.
     overhead
         Bytes beside each IP packet on the line, for the printed shapers; default: 44, which is enough for any line.
     own_ends
-        Both ends of the connections are yours, so that DCTCP and thresholds for ECN are candidates. Scenarios with an
-        RTT up to 5 ms: always.
+        Both ends of the connections are yours, so that DCTCP and thresholds for ECN are candidates. Always assumed for
+        scenarios with an RTT up to 5 ms.
     output
         Where the results go; default results/advise-<UTC>. Runs that exist already are not repeated.
     jobs

@@ -23,12 +23,12 @@ def agree(
 ) -> int:
     """Run scenarios on two engines, and report by how much each metric differs.
 
-    If delays are all that one engine lacks, links have none on both. Exit code 3 if nothing could be compared.
+    If one engine lacks nothing but delays, links have no delay on either. Exit code 3 if nothing could be compared.
 
     Parameters
     ----------
     scenarios
-        Shipped scenarios or files; default: all that are shipped.
+        Shipped scenarios or files; default: all shipped scenarios.
     engines
         The two engines, such as uml,host: the second is compared with the first.
     set_
@@ -53,7 +53,7 @@ def agree(
 
         names = [name.strip() for name in engines.split(",")]
         if len(names) != 2:
-            raise SelectionError(f'"{engines}" are not two engines, such as uml,host')
+            raise SelectionError(f'"{engines}" does not name two engines; expected a pair such as uml,host')
         found = [
             agree_(scenario, names, output, settings=set_ or (), seeds=seeds, inventory=inventory, console=stderr())
             for scenario in scenarios or tuple(shipped_scenarios())

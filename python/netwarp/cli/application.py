@@ -1,4 +1,4 @@
-"""The commands there are, and the application that reads command lines."""
+"""The list of commands, and the application that reads command lines."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -40,12 +40,12 @@ COMMANDS = {
     "whatif": "explain:whatif",
     "--install-completion": "completion:install_completion",
 }
-"""Those of no study, each with its module of this folder, and its name there: one that is given is imported without the
-others."""
+"""netwarp's own commands, those of studies left out: command → its module in this folder, and its name there. A command
+that is given is imported without the others."""
 
 
 ASK_FOR_COMPLETION = "__complete"
-"""The only word of a command line with which a shell asks for candidates."""
+"""The command line with which a shell asks for candidates consists of this word alone."""
 
 
 def _version() -> str:
@@ -60,9 +60,9 @@ def commands() -> list[str]:
 
 
 def application(names: Iterable[str] | None = None) -> "App":
-    """The command line with these commands; None: with all, but for those of a study that cannot be loaded.
+    """Return the command line with these commands; with None, all but those of studies that cannot be loaded.
 
-    Raises StudyError for a command of a study that was asked for by name and cannot be loaded.
+    Raises StudyError if a command that was given by name belongs to a study that cannot be loaded.
     """
     from cyclopts import App, Parameter
 
@@ -71,7 +71,7 @@ def application(names: Iterable[str] | None = None) -> "App":
         help=SUMMARY,
         version=_version,
         help_format="plaintext",
-        default_parameter=Parameter(accepts_keys=False),  # no value has parts of its own, which would be looked for
+        default_parameter=Parameter(accepts_keys=False),  # no value has named parts: do not search for any
     )
     for name in commands() if names is None else names:
         try:

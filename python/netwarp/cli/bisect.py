@@ -33,7 +33,7 @@ def bisect(
     name: str = "bisect",
     jobs: Compilers = None,
 ) -> int:
-    """Find the change of a kernel that made a metric what it is: with each kernel a scenario is run.
+    """Find the kernel change that caused a metric to shift, by running a scenario with each kernel.
 
     With --good and --bad it bisects the revisions of a git tree, with --stack a stack of patches. With neither it tests
     the source as it is, for `git bisect run`: exit code 0 if it is good, 1 if it is bad, 125 if it does not build or
@@ -44,9 +44,9 @@ def bisect(
     scenario
         A shipped scenario's name or a file.
     good_if
-        What a good kernel shows, such as "bottleneck queue.sojourn_ms_p95 < 20".
+        The condition that a good kernel meets, such as "bottleneck queue.sojourn_ms_p95 < 20".
     source
-        The kernel's source: an archive or a directory; of revisions the git tree.
+        The kernel's source: an archive or a directory; to bisect revisions, the git tree.
     series
         Take the packaged source of this series, such as 6.12.
     good
@@ -54,7 +54,7 @@ def bisect(
     bad
         A later revision that is bad.
     stack
-        A patch of the stack, the first one first; given several times.
+        A patch of the stack; given once for each, in the order in which they are applied.
     patch
         A patch that each kernel gets, before those of the stack; may be given several times.
     config
@@ -107,7 +107,9 @@ def bisect(
 
 def _step(tested: "Tested") -> int:
     say(f"{tested.verdict}: {tested.reason}")
-    return {"good": OK, "bad": NOT_GOOD, "skip": UNTESTABLE}[tested.verdict]
+    from netwarp.bisect import Verdict
+
+    return {Verdict.GOOD: OK, Verdict.BAD: NOT_GOOD, Verdict.SKIP: UNTESTABLE}[tested.verdict]
 
 
 def _print(found: "Culprit") -> None:

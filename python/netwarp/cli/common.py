@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, errors as sentences, consoles."""
+"""Helpers that all commands share: exit codes, errors as sentences, consoles."""
 
 import inspect
 import os
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 UNDECIDED = 5
-"""Of `netwarp compare`: there are too few runs for a verdict."""
+"""Exit code of `netwarp compare` if there are too few runs for a verdict."""
 CLOSED_PIPE = 141
 """A shell's exit code for a program that SIGPIPE ended: the output's reader has gone, so there is no verdict."""
 ABORT = 128
-"""Of `netwarp bisect` for what is no answer; `git bisect run` stops at it."""
-NO_MEMORY = "there is not enough memory for this (ulimit -v, or what the machine has); give it more"
+"""Exit code of `netwarp bisect` if it has no verdict; `git bisect run` stops at it."""
+NO_MEMORY = "there is not enough memory for this (the machine's, or the limit of ulimit -v); give it more"
 _WIDE = 160
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _ADDRESS_SPACE, _ADDRESS_SPACE_PER_CPU = 2_500_000_000, 256_000_000
@@ -27,7 +27,7 @@ _ADDRESS_SPACE, _ADDRESS_SPACE_PER_CPU = 2_500_000_000, 256_000_000
 
 
 def unwrapped(command: _Command) -> _Command:
-    """The command with each paragraph of its docstring on one line, which help breaks where the terminal's end."""
+    """Put each paragraph of the command's docstring on one line, so that help wraps it at the terminal's width."""
     text, heading, parameters = inspect.cleandoc(command.__doc__ or "").partition("\nParameters\n----------\n")
     text = re.sub(r"(?<=\S)\n(?=\S)", " ", text)
     parameters = re.sub(r" {4}\S.*(?:\n {4}\S.*)+", lambda found: f"    {' '.join(found[0].split())}", parameters)
@@ -36,7 +36,7 @@ def unwrapped(command: _Command) -> _Command:
 
 
 class _Errors:
-    """Its type says that it ends no error silently, which that of a generator's context manager leaves open."""
+    """A context manager whose type says that it suppresses no error; that of a generator leaves this open."""
 
     def __enter__(self) -> None:
         _refuse_little_memory()
@@ -51,19 +51,19 @@ class _Errors:
 
 
 def errors() -> _Errors:
-    """Every error that a user can act on, as its sentence and its exit code."""
+    """Turn every error that the user can act on into its sentence and its exit code."""
     return _Errors()
 
 
 def _refuse_little_memory() -> None:
-    """Refuse a limit of address space that the libraries' threads alone fill: they end the process where they fail."""
+    """Refuse a limit of address space that the libraries' threads alone exceed: if they fail, the process ends."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     needed = _ADDRESS_SPACE + _ADDRESS_SPACE_PER_CPU * len(os.sched_getaffinity(0))
     if limit != resource.RLIM_INFINITY and limit < needed:
         text = (
             f"this shell limits processes to {limit / 1e9:.2f} GB of address space (ulimit -v), and netwarp needs "
-            f"{needed / 1e9:.2f} GB, though not of memory: libraries reserve it for threads; raise it, or lift it with "
-            "ulimit -v unlimited"
+            f"{needed / 1e9:.2f} GB, because libraries reserve it for threads (they do not use as much memory); raise "
+            "the limit, or lift it with ulimit -v unlimited"
         )
         say(f"error: {text}", style="red")
         sys.exit(ENVIRONMENT)
@@ -71,7 +71,7 @@ def _refuse_little_memory() -> None:
 
 def _exit_code(error: Exception) -> int | None:
     """The exit code of an error; None if neither the user nor the machine caused it."""
-    # Imported when there is an error: they bring along libraries that half of the commands never need.
+    # Imported only when there is an error, because they import libraries that half of the commands never need.
     from netwarp.agent import AgentError
     from netwarp.engines.base import EngineError
     from netwarp.kernels.errors import KernelError
@@ -115,19 +115,19 @@ def stdout() -> "Terminal":
 
 
 def print_json(data: object) -> None:
-    """Data as indented JSON to standard output; see `write_json`."""
+    """Write data to standard output as indented JSON; see `write_json`."""
     import json
 
     write_json(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def write_json(text: str) -> None:
-    """JSON to standard output, in UTF-8 whatever the terminal's encoding is (RFC 8259, 8.1)."""
+    """Write JSON to standard output, in UTF-8 whatever the terminal's encoding is (RFC 8259, 8.1)."""
     sys.stdout.flush()
     sys.stdout.buffer.write((text + "\n").encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
 
 
 def say(text: str, style: str | None = None) -> None:
-    """A line to standard error, as it is."""
+    """Write a line to standard error, without wrapping it."""
     stderr().print(text, style=style, soft_wrap=True)

@@ -99,4 +99,4 @@ def _print(comparison: "Comparison", *, everything: bool) -> None:
         line(text)
     hidden = len(comparison.rows) - len(rows)
     if hidden and not everything and not comparison.identical:
-        say(f"{hidden} more values are the same, or unclear without a difference in sight: --all shows them")
+        say(f"{hidden} more values are the same, or unclear without a visible difference: --all shows them")

@@ -75,7 +75,7 @@ def _place(shell: Shell) -> Path:
 
 def _start_line(shell: Shell, path: Path) -> tuple[Path, str] | None:
     """The file that a shell reads when it starts, and the line that loads the script; None if none is needed."""
-    if shell == "bash":  # by itself only the package bash-completion looks for it
+    if shell == "bash":  # bash finds it without this line only if the package bash-completion is installed
         return Path.home() / ".bashrc", f'[ -r "{path}" ] && . "{path}"  {_MARK}'
     if shell == "zsh":
         start = Path(os.environ.get("ZDOTDIR") or Path.home()) / ".zshrc"
@@ -85,7 +85,7 @@ def _start_line(shell: Shell, path: Path) -> tuple[Path, str] | None:
 
 
 def _add(file: Path, line: str) -> bool:
-    """Put the line at the end of a file, in the place of an earlier one; False if it is there already."""
+    """Put the line at the end of a file, in place of an earlier one; return False if it is there already."""
     before = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
     kept = "".join(each for each in before.splitlines(keepends=True) if not each.rstrip().endswith(_MARK))
     after = f"{kept}{'' if not kept or kept.endswith(chr(10)) else chr(10)}{line}\n"
@@ -110,7 +110,7 @@ def answer() -> NoReturn:
 
 
 def _print_options_of_observer(command: str, typed: str) -> None:
-    """The options of a command that the observer has, from its help; anything else is a file."""
+    """Print the options of a command of the observer, from its help; any other word is a file."""
     from netwarp.agent import AgentError, find_observer
 
     print(f"{_SEPARATOR}begin")

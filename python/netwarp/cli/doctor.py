@@ -1,4 +1,4 @@
-"""`netwarp doctor`: what this machine lacks."""
+"""`netwarp doctor`: checks of this machine."""
 
 from dataclasses import asdict
 
@@ -12,7 +12,7 @@ def doctor(*, clean: Flag = False, json: Flag = False) -> int:
     Parameters
     ----------
     clean
-        Remove what killed processes have left in the cache and in TMPDIR, and end runs whose netwarp is gone.
+        Remove files that killed processes have left in the cache and in TMPDIR, and end runs whose netwarp is gone.
     json
         Print the findings as JSON.
     """

@@ -1,4 +1,4 @@
-"""`netwarp exec`: any command in a machine of its own, in virtual time."""
+"""`netwarp exec`: any command in a fresh machine, in virtual time."""
 
 import os
 import re
@@ -21,6 +21,7 @@ from netwarp.cli.common import (
     say,
 )
 from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output, Read, Seeds, Several
+from netwarp.store.run_status import RunStatus
 
 _COMMA = re.compile(r"(?<!\\),")
 
@@ -52,8 +53,8 @@ def exec_(
 ) -> int:
     """Run any command as root in a fresh machine, in virtual time: netwarp exec [OPTIONS] -- COMMAND [ARG...]
 
-    It finds the host's files and may change them, in a layer that is discarded. What it changes below the current
-    directory is kept in the result. docs/exec.md says more.
+    The command sees the host's files and may change them, in a layer that is discarded. Changes below the current
+    directory are kept in the result. See docs/exec.md.
 
     Parameters
     ----------
@@ -71,12 +72,12 @@ def exec_(
     memory
         Memory of the machine, such as 512M; default: 1G.
     time_limit
-        Real time that it may take of its own, such as 30s; default: 10min. What a busy host keeps from it does not
-        count.
+        Limit of real time, such as 30s; default: 10min. Time in which a busy host gives the machine no processor does
+        not count.
     timeout
-        Virtual time that it may take, such as 90s: the run fails if it goes on; default: a day.
+        Limit of virtual time, such as 90s, after which the run fails; default: a day.
     keep
-        How much is kept at most of each stream that it prints, and of all files that it leaves, such as 4G;
+        Maximum size of what is kept of each output stream, and of all files that the command leaves, such as 4G;
         default: 1G.
     record
         What is recorded of its network: packets (with ACKs; the default), acks, or none.
@@ -88,15 +89,15 @@ def exec_(
     syscall_time
         How long each system call takes, such as 300ns; default: no time.
     compute_time
-        "host": computing takes the time that it takes of the host's processor. Such a run cannot be repeated. Default:
-        no time.
+        "host": computing takes the time that the host's processor takes for it. Such a run cannot be repeated.
+        Default: no time.
     clock_offset
         How far CLOCK_REALTIME of each network namespace but the first is ahead, drawn from the seed: "X to Y" (uniform,
         such as "-10ms to 10ms"), X, or 0; default: 0.
     confine
-        Let it read only what a scenario's programs may, not everything that you may (SECURITY.md).
+        Let the command read only what a scenario's programs may read, not everything that you may (SECURITY.md).
     read
-        With --confine: a file or directory that it may read as well; may be given several times.
+        With --confine: a file or directory that the command may read as well; may be given several times.
     engine
         The engine that executes the runs; default: uml.
     dask
@@ -144,7 +145,7 @@ def exec_(
             output or default_directory(scenario),
             jobs=jobs,
             dask=dask,
-            again=("failed",) if retry_failed else (),
+            again=(RunStatus.FAILED,) if retry_failed else (),
             plots=False,
             live=live,
         )
@@ -157,11 +158,11 @@ def exec_(
 
 
 _SIGNALLED = 128
-"""Exit codes above it say which signal ended a command."""
+"""An exit code above it is 128 plus the number of the signal that ended the command."""
 
 
 def code_of_one(directory: Path) -> int:
-    """The exit code of the command of a result's only run, or what became of it instead."""
+    """Return the exit code of the command of a result's only run, or netwarp's own if the command has none."""
     from netwarp.engines.exec import failure_of
     from netwarp.store.result import open_result
 
@@ -175,7 +176,7 @@ def code_of_one(directory: Path) -> int:
     if code is not None:
         tests_failed = status.get("tests", {}).get("failed")
         failed = FAILED_EXPECTATION if tests_failed else FAILED_RUN
-        return int(code) or (failed if status["status"] == "failed" else OK)
+        return int(code) or (failed if status["status"] == RunStatus.FAILED else OK)
     if status.get("reason") == "its output is no longer read":
         return CLOSED_PIPE
     return FAILED_RUN
@@ -190,7 +191,7 @@ def _write_junit(directory: Path, file: Path) -> None:
 
 
 def _variables(given: "list[str] | tuple[()]") -> tuple[dict[str, str], dict[str, list[str]]]:
-    """What `--env` sets, and what it varies."""
+    """Return the variables that `--env` sets, and those that it varies."""
     fixed: dict[str, str] = {}
     varied: dict[str, list[str]] = {}
     for text in given:
@@ -208,12 +209,12 @@ def _variables(given: "list[str] | tuple[()]") -> tuple[dict[str, str], dict[str
 
 
 def _given(**options: str | None) -> dict[str, str]:
-    """Those that were given."""
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _own_variables() -> dict[str, str]:
-    """What of whoever starts it decides which programs and settings a command finds: PATH and HOME, nothing else."""
+    """Return the user's PATH and HOME, which decide which programs and settings a command finds."""
     from netwarp.constants import SEARCH_PATH
 
     own = [place for place in os.environ.get("PATH", "").split(":") if place.startswith("/")]

@@ -42,7 +42,7 @@ def explain(
     a
         A result directory, or the directory of one run in it (runs/<id>).
     b
-        The one that is compared with it; default: A, to explain the difference of two of its points.
+        The result or run that is compared with it; default: A, to explain the difference between two of its points.
     in_a
         PATH=VALUE: a run of A with this value of an axis, such as flows.bulk.cc=cubic; may be given several times.
     seed
@@ -86,8 +86,8 @@ def whatif(
     """Repeat a run with one packet lost, marked or delayed, or one link changed, and explain the difference.
 
     The run is executed from its start; until the change it is identical to the nanosecond. A packet is written as
-    PLACE#NUMBER (the NUMBERth to arrive at this queue), FLOW@PLACE#NUMBER (of this flow's data, as `netwarp explain`
-    counts) or PLACE@TIME (the first to leave the queue from then on). See docs/explain.md.
+    PLACE#NUMBER (the NUMBERth to arrive at this queue), FLOW@PLACE#NUMBER (the NUMBERth of this flow's data, as
+    `netwarp explain` counts) or PLACE@TIME (the first to leave the queue at or after TIME). See docs/explain.md.
 
     Parameters
     ----------
@@ -96,12 +96,13 @@ def whatif(
     drop
         Lose this packet on the wire behind the queue, such as bottleneck:r1#1234; may be given several times.
     mark
-        Mark this packet (CE) on the wire behind the queue; it must be of a sender that uses ECN. May be repeated.
+        Mark this packet (CE) on the wire behind the queue; its sender must use ECN. May be given several times.
     delay
-        PACKET=TIME: delay this packet on the wire by so much more, such as bottleneck:h2@2s=50ms (here: an ACK). May
-        be repeated.
+        PACKET=TIME: delay this packet on the wire by TIME more, such as bottleneck:h2@2s=50ms (here: an ACK). May be
+        given several times.
     change_at
-        "TIME LINK.FIELD=VALUE", such as "1.5s bottleneck.rate=5mbit"; fields as in [[changes]]. May be repeated.
+        "TIME LINK.FIELD=VALUE", such as "1.5s bottleneck.rate=5mbit"; fields as in [[changes]]. May be given several
+        times.
     of
         PATH=VALUE: the run with this value of an axis; may be given several times.
     seed

@@ -10,12 +10,12 @@ from netwarp.cli.common import OK, USAGE, say
 
 
 def help_(*command: Annotated[str, Parameter(completer=values.commands)]) -> int:
-    """Show what a command does, and its options: `netwarp help run` is `netwarp run --help`.
+    """Show what a command does, and its options: `netwarp help run` does the same as `netwarp run --help`.
 
     Parameters
     ----------
     command
-        The command, such as run or kernel build; default: all, in one line each.
+        The command, such as run or kernel build; default: a list of all commands, with a line for each.
     """
     from netwarp.cli.application import application, commands
     from netwarp.words import did_you_mean

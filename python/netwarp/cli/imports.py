@@ -19,7 +19,7 @@ def import_(
     Parameters
     ----------
     directory
-        Where the scripts left SCENARIO/SCENARIO_run_N/, or one of these directories.
+        The directory in which the scripts left SCENARIO/SCENARIO_run_N/, or one of these directories.
     output
         Where the result goes; default results/<name>-<UTC>.
     plots

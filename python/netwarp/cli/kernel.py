@@ -25,13 +25,13 @@ def build(
     jobs: Compilers = None,
     share: Flag = False,
 ) -> int:
-    """Build the kernel that labs run on, or one of your own under a name; what is in the cache is not built again.
+    """Build the kernel that labs run on, or a kernel of your own under a name; a cached kernel is not built again.
 
     Parameters
     ----------
     name
-        What --kernel and scenarios call it. Its objects are kept: after a change it is built in seconds, with --name
-        alone as it was built before.
+        The name by which --kernel and scenarios refer to it. Its objects are kept, so that it is built in seconds after
+        a change; with --name alone it is built with the options of the last time.
     source
         The kernel's source: an archive, or a directory (of a git tree: the work tree); default: the packaged one.
     series
@@ -49,7 +49,7 @@ def build(
 
         positive("--jobs", jobs)
         if source is not None and series is not None:
-            raise KernelError("--source has a series of its own: leave --series out.")
+            raise KernelError("--source determines the series: leave --series out.")
         found = build_kernel(
             source,
             name=name,
@@ -99,14 +99,14 @@ def kernel_list(*, json: Flag = False) -> int:
 @kernel_app.command
 @unwrapped
 def remove(name: Annotated[str, Parameter(completer=values.kernels)], /) -> int:
-    """Remove a kernel from the cache, and of a named one what is kept to build it again.
+    """Remove a kernel from the cache, and for a named kernel also the objects that are kept to build it again.
 
-    With a name go the kernels that were built under it before, such as those of a bisection.
+    Given a name, it also removes kernels that were built under this name before, such as those of a bisection.
 
     Parameters
     ----------
     name
-        Its name, its key, or the beginning of that.
+        The kernel's name, its key, or the beginning of its key.
     """
     with errors():
         from netwarp import kernels

@@ -9,7 +9,7 @@ from netwarp.cli.common import errors
 
 
 def observer_app(name: str, summary: str) -> App:
-    """The command `netwarp NAME`, which becomes `netwarp-observe NAME` with the arguments as they are."""
+    """Return the command `netwarp NAME`, which becomes `netwarp-observe NAME` with the same arguments."""
     app = App(name=name, help=summary, help_flags=[], version_flags=[], help_format="plaintext")
 
     @app.default

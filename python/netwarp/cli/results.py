@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from netwarp.store.findings import Finding
 
 MAX_FINDINGS_WITH_VALUES = 12
-"""If there are more, only the statements are printed; their values are in the view's tables."""
+"""Above this number only the statements are printed; their values are in the view's tables."""
 
 
 def print_study(study: "Study", *, as_json: bool) -> int:
@@ -85,10 +85,12 @@ def _print_findings(findings: "list[Finding]", console: "Console") -> None:
 
 
 def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console") -> None:
-    marks = {"met": ("green", "✓"), "failed": ("red", "✗"), "not checked": ("yellow", "–")}
+    from netwarp.analysis.summary.expectations import Look
+
+    styles = {Look.MET: "green", Look.FAILED: "red", Look.OPEN: "yellow"}
     for checked in expectations:
-        style, mark = marks[checked.judgement.value]
-        console.print(mark, style=style, end=" ")
+        look = checked.judgement.look
+        console.print(look.mark, style=styles[look], end=" ")
         text = f"{checked.subject}: expected {checked.bound}, {checked.judgement}: {checked.found}"
         console.print(text, soft_wrap=True)
 
@@ -119,9 +121,9 @@ def plot(
         A result directory; or a file of `netwarp watch`, to draw each metric in it over time.
     figures
         Which figures to draw: their file names without suffix, or patterns of them. `cwnd-bulk` includes each
-        `cwnd-bulk--…`. Default: those that the scenario names, or else those that say most about what varies.
+        `cwnd-bulk--…`. Default: the figures that the scenario names, or those that say most about what varies.
     all_
-        Draw every figure there is.
+        Draw every figure.
     metric
         Draw only this metric, such as flow.rtt_ms_p95; flow.rtt_ms (without a statistic) draws its distribution. For
         a file of `netwarp watch`: columns, separated by commas.
@@ -140,11 +142,11 @@ def plot(
     only
         Flows, cases or values to draw, separated by commas: bulk,"pfifo limit 20".
     xlim
-        From and to, in seconds of the run: 0,5 (for figures of a metric: in units of their axis).
+        Start and end of the x axis, in seconds of the run: 0,5 (for figures of a metric: in units of their axis).
     ylog
         A logarithmic y axis.
     script
-        Write the Python that draws the named figures from the records with polars and matplotlib, to start from.
+        Write a Python script that draws the named figures from the records with polars and matplotlib, to start from.
     output
         Directory for the figures; default: the result's plots/, or the file's directory.
     """
@@ -195,7 +197,7 @@ def _refuse_figures(figures: tuple[str, ...], script: bool, directory: Path) -> 
 
 
 def _draw_metric(directory: Result, metric: str | None, by: str | None, kind: str, look: "Look") -> list[Path]:
-    """A file of `netwarp watch`, or a metric of a result."""
+    """Draw a file of `netwarp watch`, or a metric of a result."""
     if directory.is_file():
         from netwarp.plots.timeseries.monitor import draw_monitor
 
@@ -258,7 +260,7 @@ def rerun(
         from netwarp.store.result import open_result
 
         positive("--jobs", jobs)
-        open_result(directory)  # before an engine is looked for, which may be missing as well
+        open_result(directory)  # first, because an engine may be missing as well
         chosen = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
         found = rerun_(directory, chosen, jobs=jobs, keep=output, console=stderr())
         if found.changed:

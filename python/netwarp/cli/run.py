@@ -19,6 +19,7 @@ from netwarp.cli.options import (
     Sweep,
 )
 from netwarp.cli.serve import served
+from netwarp.store.run_status import RunStatus
 
 
 def run(
@@ -103,7 +104,7 @@ def run(
                 jobs=jobs,
                 dask=dask,
                 fail_fast=fail_fast,
-                again=("failed",) if retry_failed else (),
+                again=(RunStatus.FAILED,) if retry_failed else (),
                 plots=plots,
                 page=report,
                 console=stderr(),

@@ -1,4 +1,4 @@
-"""`netwarp serve`, and what `netwarp run --serve` shares with it."""
+"""`netwarp serve`, and the server that `netwarp run --serve` shares with it."""
 
 import contextlib
 import sys
@@ -16,8 +16,8 @@ _LOOK_S = 0.2
 def serve(directory: Result, /, *, port: int = 0) -> int:
     """Show the results in a directory in a browser, while runs are made and afterwards.
 
-    The server listens on this machine's loopback only, for whoever has the printed address. The pages change nothing.
-    Ctrl-C ends it.
+    The server listens on this machine's loopback only, and refuses browsers that have not opened the printed address.
+    The pages change nothing. Ctrl-C ends it.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def serve(directory: Result, /, *, port: int = 0) -> int:
 
 
 def _wait_for_ever() -> None:
-    """Until an interrupt: polars handles SIGINT so that a system call begins again after it, hence short waits."""
+    """Wait until an interrupt, for short times: polars handles SIGINT so that a system call restarts after it."""
     never = threading.Event()
     while not never.wait(_LOOK_S):
         pass
@@ -56,7 +56,7 @@ def served(directory: Path, port: int | None) -> Iterator[str]:
         server = Server(directory, chosen)
     except OSError as error:
         raise OSError(
-            f"cannot listen on port {chosen}: {error.strerror}; choose another, or none for a free one"
+            f"cannot listen on port {chosen}: {error.strerror}; choose another, or leave --port out for a free one"
         ) from None
     with server:
         yield server.address

@@ -15,7 +15,7 @@ from netwarp.cli.exec import code_of_one
 from netwarp.cli.options import Flag, Kernel, Output, Read, Scenario, Settings
 
 OTHERWISE = "/lab"
-"""Where a session starts that may not read the current directory."""
+"""The directory in which a session starts if it may not read the current one."""
 
 
 def shell(
@@ -34,14 +34,14 @@ def shell(
 ) -> int:
     """Work in the network of a scenario: a prompt in one of its nodes. Time passes only while commands wait.
 
-    Where standard input is no terminal, it is read as a script. docs/shell.md says more.
+    If standard input is not a terminal, it is read as a script. See docs/shell.md.
 
     Parameters
     ----------
     scenario
-        A shipped scenario's name or a file. Of a sweep it is the first point, unless --set gives another.
+        A shipped scenario's name or a file. If it has a sweep, its first point is used, unless --set gives another.
     node
-        The node in which the shell starts; default: the first. In it `on NODE COMMAND` runs a command in another.
+        The node in which the shell starts; default: the first. `on NODE COMMAND` runs a command in another node.
     set_
         PATH=VALUE replaces a value, as in `netwarp run`.
     case
@@ -49,14 +49,14 @@ def shell(
     seed
         The seed of all randomness in the machine; default: the scenario's first.
     flows
-        The scenario's flows and changes begin with the session, too.
+        Start the scenario's flows and changes with the session.
     pace
-        At a terminal: at most so many seconds of the network's time in one of yours; default: as fast as it can.
+        At a terminal: the maximum number of seconds of virtual time in one second of real time; default: no limit.
     output
-        Record the session, as a result in this directory.
+        Record the session as a result in this directory.
     read
-        A file or directory that the session may read beside the system's and the scenario's (SECURITY.md); may be
-        given several times.
+        A file or directory that the session may read, in addition to the system's and the scenario's (SECURITY.md); may
+        be given several times.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
@@ -85,7 +85,7 @@ def shell(
             point = ", ".join(f"{path} = {values[0]}" for path, values in loaded.sweep.items())
             say(f"the first point of its sweep: {point}; --set gives another")
         if script is None and output is not None and output.exists():
-            _refuse(f"{output} is there already; a session that is typed cannot be resumed: give another name")
+            _refuse(f"{output} exists already, and an interactive session cannot be resumed; give another name")
         with _result(output) as directory:
             study = make_study(
                 loaded,
@@ -103,7 +103,7 @@ def shell(
 
 
 def _script() -> str | None:
-    """Standard input; None if it is a terminal."""
+    """Return standard input as text; None if it is a terminal."""
     if sys.stdin is None:
         _refuse("there is no standard input; give it commands, or a terminal")
     if not sys.stdin.isatty():
@@ -117,7 +117,7 @@ def _script() -> str | None:
 
 
 def _directory(scenario: str, granted: tuple[Path, ...]) -> str:
-    """Where the session starts: here, if it may read what is here."""
+    """Return the directory in which the session starts: the current one if it may read it, otherwise OTHERWISE."""
     from netwarp.engines.confinement import is_private
 
     folder = Path(scenario).absolute().parent
@@ -128,7 +128,7 @@ def _directory(scenario: str, granted: tuple[Path, ...]) -> str:
 
 @contextlib.contextmanager
 def _result(output: Path | None) -> Iterator[Path]:
-    """Where the result goes; a session that is not recorded leaves nothing."""
+    """Yield the result's directory: `output`, or a temporary one if the session is not recorded."""
     from netwarp.scratch import RUNS, scratch
 
     if output is not None:

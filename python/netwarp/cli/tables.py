@@ -6,8 +6,9 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
+from netwarp.analysis.summary.main_metrics import MAIN_METRICS, MainMetric, busiest_queue
 from netwarp.stats.statistics import CONFIDENCE, MIN_COUNT
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 
 _ABSENT = "–"
@@ -17,11 +18,11 @@ MAX_RUNS = 200
 
 
 def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
-    """A row per run and flow name: axes first, seed if there are several, then the main metrics that anyone has.
+    """Return a row per run and flow name: axes, seed if there are several, then the main metrics that any run has.
 
-    Queue and link columns speak of one queue (`busiest_queue`), which the caption names; what was dropped elsewhere has
-    a column of its own, which names the places. The flow column is left out if there is one flow. A failed run has one
-    row that says so. Of a group the flows appear together.
+    Queue and link columns describe one queue (`busiest_queue`), which the caption names; a separate column has the
+    drops elsewhere, with their places. The flow column is left out if there is one flow. A failed run has one row that
+    says so. The flows of a group share one row.
     """
     flows = _flow_names(summary)
     seeds = summary["seed"].n_unique() > 1
@@ -44,19 +45,19 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
         start = [_text(head[axis]) for axis in axes] + ([str(head["seed"])] if seeds else [])
         for flow in _rows_of(run, flows):
             cells = [_cell(run, metric, flow, queue) for metric in shown] + ([_elsewhere(run)] if places else [])
-            if head["status"] == "failed":
+            if head["status"] == RunStatus.FAILED:
                 cells = ["failed", *[""] * (len(cells) - 1)] if cells else []
-            style = {"failed": "red", "suspect": "yellow"}.get(head["status"])
+            style = {RunStatus.FAILED: "red", RunStatus.SUSPECT: "yellow"}.get(head["status"])
             table.add_row(*_plain(*start, *([flow] if len(flows) > 1 else []), *cells), style=style)
     return table
 
 
 def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
-    """A row per point and flow name: axes first, the number of runs behind it, then the main metrics.
+    """Return a row per point and flow name: axes, the number of runs behind it, then the main metrics.
 
-    A cell is the median over the runs with its interval below; queue and link columns speak of one queue
-    (`busiest_queue`), which the caption names, as in `metrics_table`. A point that runs were left out of says how many
-    and why.
+    A cell is the median over the runs with its interval below; queue and link columns describe one queue
+    (`busiest_queue`), which the caption names, as in `metrics_table`. If runs of a point were left out, its row says
+    how many and why.
     """
     medians = statistics.rename({"median": "value"})
     flows = _flow_names(medians)
@@ -86,8 +87,8 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     return table
 
 
-def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]]) -> str:
-    """What the brackets of the columns mean; empty without any."""
+def _caption(statistics: pl.DataFrame, shown: Sequence[MainMetric]) -> str:
+    """The meaning of the brackets in the columns; empty without brackets."""
     columns = [f"{scope}.{metric}" for scope, metric, *_ in shown]
     of_columns = pl.concat_str("scope", pl.lit("."), "metric").is_in(columns)
     sure = statistics.filter(of_columns)["confidence"].drop_nulls()
@@ -102,7 +103,7 @@ def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]
     )
 
 
-def _about(shown: Sequence[tuple[str, str, str, int]], queue: str | None) -> str | None:
+def _about(shown: Sequence[MainMetric], queue: str | None) -> str | None:
     """Which queue and link the columns describe that are not a flow's; None without such columns."""
     headings = [heading.replace("-\n", "").replace("\n", " ") for scope, _, heading, _ in shown if scope != "flow"]
     return f"{', '.join(headings)}: at {queue}" if headings and queue else None
@@ -137,13 +138,13 @@ def _flow_names(summary: pl.DataFrame) -> list[str]:
 
 
 def _rows_of(run: pl.DataFrame, flows: list[str]) -> list[str]:
-    if run["status"][0] == "failed":
+    if run["status"][0] == RunStatus.FAILED:
         return [""]
     present = set(run.filter(scope="flow")["name"].to_list())
     return [name for name in flows if name in present] or [""]
 
 
-def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue: str | None) -> str:
+def _cell(run: pl.DataFrame, metric: MainMetric, flow: str, queue: str | None) -> str:
     scope, name, _, digits = metric
     found = run.filter(scope=scope, metric=name)
     found = found.filter(name=flow) if scope == "flow" else found.filter(pl.col("name") == queue)
@@ -156,7 +157,7 @@ def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue
 
 
 def _plain(*cells: str) -> list[Text]:
-    """Cells as they are: names may hold what elsewhere is markup."""
+    """Return cells as literal text: names may contain rich's markup."""
     return [Text(cell) for cell in cells]
 
 

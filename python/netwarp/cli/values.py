@@ -25,7 +25,7 @@ class Typed(Protocol):
 
 
 class Context(Protocol):
-    """What has been typed so far, as cyclopts passes it."""
+    """The part of a command line that has been typed so far, as cyclopts passes it."""
 
     @property
     def incomplete(self) -> str:
@@ -36,7 +36,7 @@ class Context(Protocol):
         """The argument that the word at the cursor belongs to."""
 
     def get(self, name: str) -> Typed | None:
-        """Another argument; None if the command has none of that name."""
+        """Return another argument; None if the command has none of that name."""
 
 
 Completer = Callable[[Context], Iterable[str | tuple[str, str]]]
@@ -80,7 +80,7 @@ def kernels(_: Context) -> list[str]:
 
 
 def engines(_: Context) -> list[str]:
-    """Engines, those of installed packages included."""
+    """Engines, including those of installed packages."""
     from netwarp.engines import engine_names
 
     return engine_names()
@@ -165,14 +165,14 @@ def engine_pair(context: Context) -> Iterator[str]:
 
 
 def goals(_: Context) -> list[str]:
-    """What advice can aim at."""
+    """The goals of advice."""
     from netwarp.advise.criteria import GOALS
 
     return list(GOALS)
 
 
 def efforts(_: Context) -> list[str]:
-    """How much advice may try."""
+    """The efforts that advice may make."""
     from netwarp.advise.sizing import EFFORTS
 
     return list(EFFORTS)
@@ -248,7 +248,7 @@ def _given_scenario(context: Context) -> JsonObject:
 
 
 def _given_result(context: Context) -> Path:
-    """The result on the command line; B for what chooses of B, if it is given."""
+    """The result on the command line; for an option that selects runs of B, B if it is given."""
     side = ("b", "a") if "--in-b" in context.argument.names else ("a",)
     return Path(next(iter(_words(context, *side, "directory", "run", "result")), "."))
 
@@ -270,7 +270,7 @@ def _summary(context: Context) -> list[dict[str, str]]:
 
 
 def _described(what: str) -> list[str]:
-    """Names that the newest kernel that has been built has of something."""
+    """Names under this key in the description of the newest kernel that has been built."""
     from netwarp.kernels.cache import list_kernels
     from netwarp.kernels.description import DESCRIPTION
 
@@ -287,14 +287,14 @@ def _after_comma(typed: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _paths(data: JsonObject) -> Iterator[str]:
-    """Every path that can be set, with `=` at its end; before a scenario is named, those that all have."""
+    """Every path that can be set, with `=` at its end; without a scenario, the paths that all scenarios have."""
     from netwarp.scenario.model.paths import settable_paths
 
     return (f"{path}=" for path in settable_paths(data))
 
 
 def _next_parts(typed: str, paths: Iterable[str]) -> Iterator[str]:
-    """What may follow at the cursor: paths, each up to its next dot."""
+    """Candidates for the word at the cursor: paths, each up to its next dot."""
     done = typed.rfind(".") + 1
     for path in paths:
         if path.startswith(typed):
@@ -303,7 +303,7 @@ def _next_parts(typed: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _values_of(path: str, data: JsonObject) -> Iterator[str]:
-    """Values that the scenario has at a path or along its axis, then what the kernel or netwarp has for its field."""
+    """Values of the scenario at a path or along its axis, then those that the kernel or netwarp has for its field."""
     known: dict[str, Callable[[], Iterable[str]]] = {
         "cc": lambda: _described("congestion_controls"),
         "queue": lambda: _described("qdiscs"),

@@ -15,7 +15,7 @@ from netwarp.words import did_you_mean
 
 @dataclass(frozen=True)
 class ComparisonInput:
-    """`letter` is A or B, `chosen` what was asked for, `summary` the rows of the runs that this leaves."""
+    """One side: `letter` is A or B, `chosen` the values of axes that select runs, `summary` the rows of these runs."""
 
     letter: str
     path: Path
@@ -26,18 +26,18 @@ class ComparisonInput:
 
     @property
     def title(self) -> str:
-        """The directory, and what was chosen of it."""
+        """The directory, and the values that select runs of it."""
         return ", ".join([str(self.path), *(f"{path} = {value}" for path, value in self.chosen.items())])
 
     def values_of(self, axis: str) -> list[str]:
-        """The values that an axis has here, as text, each once, in the plan's order."""
+        """Return the values of an axis here, as text, each once, in the plan's order."""
         return list(dict.fromkeys(self.summary[axis].to_list())) if axis in self.axes else []
 
 
 def open_input(letter: str, path: Path, choices: Sequence[str] = ()) -> ComparisonInput:
-    """The runs of the result at `path` for which every choice (`PATH=VALUE`) holds; values of axes become text.
+    """Open the runs of the result at `path` that every choice (`PATH=VALUE`) selects; values of axes become text.
 
-    Raises StoreError if it is no result or has no summary, SelectionError for a choice that it does not have.
+    Raises StoreError if it is not a result or has no summary, SelectionError for a choice that it does not have.
     """
     result = open_verified(path)
     summary, axes = _texts(result), tuple(result.axes)
@@ -54,7 +54,7 @@ def open_input(letter: str, path: Path, choices: Sequence[str] = ()) -> Comparis
 
 
 def parse_choice(choice: str, path: Path, values: Mapping[str, Sequence[str]]) -> tuple[str, str]:
-    """`PATH=VALUE` as an axis and one of its `values`, by axis, in the result at `path`. Raises SelectionError."""
+    """Parse `PATH=VALUE` into an axis and one of its `values` in the result at `path`. Raises SelectionError."""
     axis, equals, value = choice.partition("=")
     if not equals:
         raise SelectionError(f'"{choice}" is not PATH=VALUE, such as flows.bulk.cc=cubic')
@@ -68,7 +68,7 @@ def parse_choice(choice: str, path: Path, values: Mapping[str, Sequence[str]]) -
 
 
 def _texts(result: ResultDir) -> pl.DataFrame:
-    """The summary with the values of its axes as text, so that two results agree on what a value is."""
+    """The summary with the values of its axes as text, so that values of two results can be compared."""
     summary = result.summary()
     texts = [
         pl.Series(axis, [None if value is None else axis_text(value) for value in summary[axis].to_list()], pl.String)

@@ -1,4 +1,4 @@
-"""A comparison for people, for programs, and for the systems that gate changes: a table, JSON, JUnit XML."""
+"""A comparison as a table for people, as JSON for programs, and as JUnit XML for CI systems."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _MAX_UNCLEAR = 10
 
 
 def shown_rows(comparison: Comparison, *, everything: bool = False) -> list[Row]:
-    """What is worse, better, changed, each by size; then of the unclear those that may matter most; or all rows."""
+    """The rows that are worse, better, changed, each by size; then the unclear ones that may matter most; or all."""
     order = list(Verdict)
     rows = sorted(comparison.rows, key=lambda row: (order.index(row.verdict), -weight(row)))
     if everything:
@@ -28,7 +28,7 @@ def shown_rows(comparison: Comparison, *, everything: bool = False) -> list[Row]
 
 
 def table(comparison: Comparison, rows: Sequence[Row]) -> Table:
-    """A row for each of these: where, what, both medians, the shift with its interval, its size, and the verdict."""
+    """Return a table with a line for each row: point, metric, medians, the shift with its interval, size, verdict."""
     keys = comparison.matching.keys
     found = Table()
     sure = [row.shift.confidence for row in rows if row.p is not None]
@@ -57,7 +57,7 @@ def table(comparison: Comparison, rows: Sequence[Row]) -> Table:
 
 
 def as_json(comparison: Comparison) -> dict[str, Json]:
-    """Everything, as what JSON can hold; numbers that do not exist are null."""
+    """Return the whole comparison as JSON; missing numbers are null."""
     matching = comparison.matching
     return {
         "verdict": sentence(comparison),
@@ -102,10 +102,10 @@ def _json_row(comparison: Comparison, row: Row) -> dict[str, Json]:
 
 
 def junit(comparison: Comparison) -> str:
-    """JUnit XML: a test case for each metric at each point; what is worse fails, what is unclear is skipped.
+    """Return JUnit XML: a test case for each metric at each point, failed if it is worse, skipped if it is unclear.
 
-    A point at which B has no good run is an error. The elements and attributes are those that GitHub's and GitLab's
-    readers and Jenkins' JUnit plugin share.
+    A point at which B has no good run is an error. The elements and attributes are those that the readers of GitHub and
+    GitLab and Jenkins' JUnit plugin have in common.
     """
     matching = comparison.matching
     name = f"netwarp compare {comparison.a.title} {comparison.b.title}"

@@ -21,7 +21,7 @@ _PAIRS = 2
 
 
 class Verdict(StrEnum):
-    """What came of a metric: `changed` is a difference that is neither better nor worse."""
+    """The verdict on a metric: `changed` is a difference that is neither better nor worse."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -32,11 +32,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Row:
-    """One metric at one point: medians, the shift from A to B, and what it means.
+    """One metric at one point: medians, the shift from A to B, and its verdict.
 
-    `p` is adjusted for all rows of the comparison; None where no value varies with the seed, so that nothing is left to
-    test. `min_effect` is the difference that matters, `needed` about how many runs a side would settle what is unclear
-    (None if unknown). `undecided`: with so few runs no difference, however large, could be distinguished from chance.
+    `p` is adjusted for all rows of the comparison; None if no value varies with the seed, so that there is nothing to
+    test. `min_effect` is the smallest difference that matters, `needed` the approximate number of runs per side that
+    would settle an unclear row (None if unknown). `undecided`: there are too few runs to distinguish any difference,
+    however large, from chance.
     """
 
     point: Point
@@ -54,17 +55,16 @@ class Row:
 
     @property
     def percent(self) -> float | None:
-        """The shift in percent of A's median; absent if that is 0."""
+        """The shift in percent of A's median; None if that is 0."""
         return 100 * self.shift.estimate / abs(self.a) if self.a else None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that was compared. `seeds` are the common ones if `paired`, else there are none.
+    """Everything that was compared. `seeds` are the common ones if `paired`, otherwise it is empty.
 
-    `broken` are points at which no run of B is good though runs of A are: B is worse there whatever else.
-    `left_out` lists runs that do not count, `one_sided` metrics that only one side has, `unasked` flows that accompany
-    others.
+    `broken` are points at which no run of B is good although runs of A are: B counts as worse there. `left_out` lists
+    runs that do not count, `one_sided` metrics that only one side has, `unasked` flows that accompany others.
     """
 
     a: ComparisonInput
@@ -82,7 +82,7 @@ class Comparison:
 
     @cached_property
     def counts(self) -> Mapping[Verdict, int]:
-        """How many rows there are of each verdict."""
+        """The number of rows with each verdict."""
         found = Counter(row.verdict for row in self.rows)
         return {verdict: found[verdict] for verdict in Verdict}
 
@@ -93,7 +93,7 @@ class Comparison:
 
     @property
     def undecided(self) -> bool:
-        """Whether there are too few runs to decide about something, and nothing else is worse."""
+        """Whether there are too few runs to decide about a row, and no row is worse."""
         return not self.regression and any(row.undecided for row in self.rows)
 
     @property
@@ -112,10 +112,10 @@ def compare(
 ) -> Comparison:
     """Compare B with A at every point that both have.
 
-    `metrics` are patterns (`flow.rtt_*`) of what is compared, all if none is given; `min_effect` are pairs of a pattern
-    and the difference that matters instead of the catalogue's, of which the last that fits holds. Seeds that both sides
-    have are pairs: the same seed means the same chance on both. `short` flows that accompany others are compared only
-    if asked for. Raises SelectionError if nothing can be compared.
+    `metrics` are patterns (`flow.rtt_*`) of the metrics to compare; empty for all. `min_effect` are pairs of a pattern
+    and the difference that matters instead of the catalogue's; the last one that fits applies. Seeds that both sides
+    have are pairs, because the same seed means the same random events on both. `short`: flows that accompany others are
+    compared as well. Raises SelectionError if nothing can be compared.
     """
     matching = match(a, b)
     samples = gather(a, b, matching, metrics, short=short)
@@ -149,7 +149,7 @@ def _rows(samples: Samples, min_effect: Sequence[tuple[str, MinEffect]], paired:
     thresholds = np.array(
         [subject.min_effect(min_effect).of(a) for (_, subject), a in zip(subjects, medians[0], strict=True)]
     )
-    # What is certain is no part of the test: it would only ask more of the rest.
+    # Certain differences are not tested: they would only raise the threshold for the others.
     tested = np.array([point not in samples.settled for point, _ in subjects])
     p_values = np.full(len(subjects), np.nan)
     if tested.any():
@@ -170,15 +170,15 @@ def _rows(samples: Samples, min_effect: Sequence[tuple[str, MinEffect]], paired:
 
 
 def _runs_at(samples: Samples, point: Point) -> tuple[int, int]:
-    """How many runs each side has at a point. A metric may have fewer values, as that of a rare event has: more runs of
-    any number do not promise more of these, so it is unclear and no reason to ask for runs."""
+    """The number of runs of each side at a point. A metric of a rare event may have fewer values: more runs do not
+    promise more values, so it is unclear, and no reason to ask for runs."""
     here = [at for at, (there, _) in enumerate(samples.columns) if there == point]
     one, other = (int((~np.isnan(side[:, here])).any(axis=1).sum()) for side in (samples.a, samples.b))
     return one, other
 
 
 def _certain(difference: float) -> Shift:
-    """A difference in which nothing is left to chance."""
+    """The shift of a difference that does not depend on chance."""
     return Shift(difference, difference, difference, 1.0, 0.0)
 
 
@@ -190,7 +190,8 @@ def _shift(one: NDArray[np.float64], other: NDArray[np.float64], paired: bool) -
 
 
 def _verdict(shift: Shift, p: float | None, min_effect: float, subject: Subject) -> Verdict:
-    """Better, worse or changed takes a sound difference that matters; the same takes that none that matters is left."""
+    """Judge a shift: better, worse or changed if it is significant and matters; the same if its interval excludes any
+    difference that matters; otherwise unclear."""
     if shift.estimate and (p is None or p < ALPHA) and abs(shift.estimate) >= min_effect:
         better = entry_of(subject.scope, subject.metric)
         if better is None or better.better is None:

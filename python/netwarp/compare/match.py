@@ -1,4 +1,4 @@
-"""Which points of two results belong together, and in what the two differ."""
+"""The matching of points of two results, and the differences between the results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True)
 class Matching:
-    """`keys` are the axes by which points are matched; points are their values, in A's order.
+    """Matched points: `keys` are the axes by which points are matched; points are their values, in A's order.
 
-    `differing` says in what the sides differ by design: (axis, A's value, B's value), a value absent where that side
-    has no such axis.
+    `differing` are the intended differences between the sides: (axis, A's value, B's value); a value is None if that
+    side has no such axis.
     """
 
     keys: tuple[str, ...]
@@ -33,8 +33,8 @@ class Matching:
 def match(a: ComparisonInput, b: ComparisonInput) -> Matching:
     """Match the points of two sides by the axes that they have in common.
 
-    An axis that has one value on either side is no key: it is what differs, if the two values do. Raises
-    SelectionError where no point is common, or an axis that only one side has leaves open which of its values is meant.
+    An axis with at most one value on each side is not a key: it is a difference, if the two values differ. Raises
+    SelectionError if no point is common, or if an axis that only one side has leaves several values to choose from.
     """
     keys, differing = [], []
     for axis in dict.fromkeys((*a.axes, *b.axes)):
@@ -63,7 +63,7 @@ def match(a: ComparisonInput, b: ComparisonInput) -> Matching:
 
 
 def set_up_differences(a: ComparisonInput, b: ComparisonInput) -> Iterator[str]:
-    """In what else the two were made differently: scenario, kernel, agent, tools, engine."""
+    """Name the other differences in how the two were made: scenario, kernel, agent, tools, engine."""
     if a.plan.get("name") != b.plan.get("name"):
         yield f"scenario {a.plan.get('name')} → {b.plan.get('name')}"
     if a.plan.get("engine") != b.plan.get("engine"):

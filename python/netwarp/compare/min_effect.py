@@ -1,11 +1,11 @@
-"""What the user says of how much matters: `flow.rtt_*=5%`, `flow.goodput_mbps=0.2`."""
+"""The user's smallest differences that matter: `flow.rtt_*=5%`, `flow.goodput_mbps=0.2`."""
 
 from netwarp.analysis.catalogue.entry import MinEffect
 from netwarp.store.errors import SelectionError
 
 
 def parse_min_effect(text: str) -> tuple[str, MinEffect]:
-    """`PATTERN=SIZE` as the pattern and the size. Raises SelectionError."""
+    """Parse `PATTERN=SIZE` into the pattern and the size. Raises SelectionError."""
     pattern, equals, size = text.partition("=")
     number = size.strip().removesuffix("%")
     try:

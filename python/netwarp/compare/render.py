@@ -1,4 +1,4 @@
-"""A comparison in words: one sentence of verdict, what the two differ in, and what else a reader must know."""
+"""A comparison in words: the verdict in one sentence, the differences between the two, and notes."""
 
 from collections.abc import Iterator
 
@@ -51,7 +51,7 @@ def _rest(comparison: Comparison) -> str:
 
 
 def notes(comparison: Comparison) -> Iterator[str]:
-    """What the reader must know beside the table, a sentence a line."""
+    """Yield the notes that belong to the table, a sentence each."""
     if comparison.paired:
         seeds = comparison.seeds
         yield f"Paired by {len(seeds)} common seeds ({_ranges(seeds)})."
@@ -75,29 +75,29 @@ def notes(comparison: Comparison) -> Iterator[str]:
 
 
 def differences(comparison: Comparison) -> Iterator[str]:
-    """In what the two differ by design: axes, and what they were made with."""
+    """Yield the intended differences: axes, and how the two were made."""
     for axis, a, b in comparison.matching.differing:
         yield f"{axis} {'–' if a is None else a} → {'–' if b is None else b}"
     yield from comparison.set_up
 
 
 def size(row: Row) -> str:
-    """The shift in words: `-37 %`, or where A's median is 0 from what to what."""
+    """The shift in words: `-37 %`, or both medians if A's is 0."""
     return f"{row.a:.3g} → {row.b:.3g}" if row.percent is None else f"{row.percent:+.3g} %"
 
 
 def weight(row: Row) -> float:
-    """The shift in least differences that matter, for sorting."""
+    """The shift as a multiple of the smallest difference that matters, for sorting."""
     return abs(row.shift.estimate) / row.min_effect if row.min_effect else float(row.shift.estimate != 0) * 1e9
 
 
 def p_words(row: Row) -> str:
-    """How sure the difference is."""
+    """The certainty of the difference in words."""
     return "certain: no value varies with the seed" if row.p is None else f"adjusted p = {row.p:.3g}"
 
 
 def needed_words(row: Row, *, paired: bool) -> str:
-    """How many runs would settle an unclear row."""
+    """The number of runs that would settle an unclear row, in words."""
     fewest = fewest_paired() if paired else 4
     if row.needed is None:
         return f"at least {fewest} runs each" if min(row.runs_a, row.runs_b) < fewest else "borderline"
@@ -128,7 +128,7 @@ def _too_few(comparison: Comparison) -> str:
 
 
 def _greatest(comparison: Comparison) -> str:
-    """The greatest of what is worse, or if nothing is of what is better."""
+    """Name the greatest difference among the rows that are worse, or among those that are better if none is worse."""
     worst = Verdict.WORSE if comparison.counts[Verdict.WORSE] else Verdict.BETTER
     row = max((row for row in comparison.rows if row.verdict is worst), key=weight)
     place = comparison.matching.words(row.point)

@@ -1,4 +1,4 @@
-"""The values of both sides as matrices: a row a run, a column a metric at a point, NaN where a run has none."""
+"""The values of both sides as matrices: a row per run, a column per metric at a point, NaN for a missing value."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from netwarp.compare.match import Matching, Point
 from netwarp.flows.found import accompanying
 from netwarp.store.errors import SelectionError
 from netwarp.store.planfile import IMPORTED
+from netwarp.store.run_status import RunStatus
 from netwarp.words import did_you_mean
 
 Numbers = NDArray[np.float64]
@@ -25,7 +26,7 @@ _METRIC = ("scope", "name", "metric")
 
 
 class Subject(NamedTuple):
-    """What is measured: a metric of a flow, a queue, a link, or the run."""
+    """The subject of a column: a metric of a flow, a queue, a link, or the run."""
 
     scope: str
     name: str
@@ -37,11 +38,11 @@ class Subject(NamedTuple):
         return f"{self.scope}.{self.metric}"
 
     def __str__(self) -> str:
-        """Such as `flow.goodput_mbps of bulk`."""
+        """The subject in words, such as `flow.goodput_mbps of bulk`."""
         return self.full_metric + (f" of {self.name}" if self.name else "")
 
     def min_effect(self, overriding: Sequence[tuple[str, MinEffect]]) -> MinEffect:
-        """The min_effect difference that matters: of the last pattern that fits, else the catalogue's."""
+        """The smallest difference that matters: that of the last pattern that fits, or the catalogue's."""
         entry = entry_of(self.scope, self.metric)
         found = entry.min_effect if entry else MinEffect(0.05, 0.0)
         for pattern, min_effect in overriding:
@@ -52,9 +53,9 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """Values of A and of B by the same columns. Of paired samples rows are the common seeds, in order, on both sides.
+    """Values of A and of B with the same columns. Rows of paired samples are the common seeds, in order, on both sides.
 
-    `same_points` are those at which every run of the one side equals that of the other in all that was measured,
+    `same_points` are those at which every run of one side equals that of the other in everything that was measured,
     `settled` those at which no value of either side varies with the seed. `unasked` are flows that were left out
     because they only accompany others.
     """
@@ -73,11 +74,11 @@ class Samples:
 
     @property
     def identical(self) -> bool:
-        """Whether all that was measured is equal."""
+        """Whether everything that was measured is equal."""
         return bool(self.columns) and {point for point, _ in self.columns} == set(self.same_points)
 
     def paired(self, seeds: Sequence[int]) -> "Samples":
-        """The runs of these seeds alone, in this order on both sides."""
+        """Return only the runs of these seeds, in this order on both sides."""
         a = self.a[[self.seeds_a.index(seed) for seed in seeds]]
         b = self.b[[self.seeds_b.index(seed) for seed in seeds]]
         equal = ((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=0) & ~np.isnan(a).all(axis=0)
@@ -87,7 +88,7 @@ class Samples:
         return replace(self, seeds_a=tuple(seeds), seeds_b=tuple(seeds), a=a + pair, b=b + pair, same_points=same)
 
     def comparable(self, *, paired: bool) -> NDArray[np.intp]:
-        """Columns that have something on both sides (of pairs: in one pair at least)."""
+        """The columns that have values on both sides (if paired: in at least one pair)."""
         if paired:
             return np.flatnonzero(~np.isnan(self.a + self.b).all(axis=0))
         return np.flatnonzero(~np.isnan(self.a).all(axis=0) & ~np.isnan(self.b).all(axis=0))
@@ -96,7 +97,7 @@ class Samples:
 def gather(
     a: ComparisonInput, b: ComparisonInput, matching: Matching, patterns: Sequence[str], *, short: bool
 ) -> Samples:
-    """The good runs of both sides at the common points, members of groups of flows left out.
+    """Gather the good runs of both sides at the common points, without the members of groups of flows.
 
     Flows that accompany others (see `accompanying`) are left out as well, unless `short`. Raises SelectionError if a
     pattern fits nothing, or no common point has good runs on both sides.
@@ -130,7 +131,7 @@ _Values = Mapping[tuple[Point, Subject], dict[int, float]]
 
 
 def _good(side: ComparisonInput) -> pl.DataFrame:
-    return side.summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
+    return side.summary.filter(pl.col("status") == RunStatus.OK, pl.col("value").is_not_null())
 
 
 def _flows(side: ComparisonInput) -> list[str]:
@@ -139,10 +140,10 @@ def _flows(side: ComparisonInput) -> list[str]:
 
 
 def _settled(side: ComparisonInput, matching: Matching) -> frozenset[Point]:
-    """The points at which two runs or more, of different seeds, have the same value of everything that was measured.
+    """The points at which two or more runs with different seeds have the same value of everything that was measured.
 
-    All metrics decide, whatever part of them is compared: one count may agree by chance, all of a run's values do not.
-    The seeds of an imported result are numbers of repetitions, in which chance had other sources.
+    All metrics decide, whichever are compared: one count may agree by chance, but not all values of a run. The seeds of
+    an imported result do not count: they number repetitions, which had other sources of randomness.
     """
     if side.plan.get("engine") == IMPORTED:
         return frozenset()
@@ -157,7 +158,7 @@ def _settled(side: ComparisonInput, matching: Matching) -> frozenset[Point]:
 
 
 def _values(side: ComparisonInput, matching: Matching, patterns: Sequence[str], unasked: frozenset[str]) -> _Values:
-    """By point and subject the value of each seed."""
+    """The value of each seed, by point and subject."""
     good, names = _good(side), _flows(side)
     left_out = {name for name in names if is_member(name, names)} | unasked
     good = good.filter(~((pl.col("scope") == "flow") & pl.col("name").is_in(list(left_out))))
@@ -187,18 +188,22 @@ def _matrix(values: _Values, columns: Sequence[tuple[Point, Subject]]) -> tuple[
 
 
 def _left_out(side: ComparisonInput, matching: Matching) -> str:
-    """How many runs of the side at common points do not count; empty if all do."""
+    """Say how many runs of the side at common points do not count; empty if all do."""
     runs = side.summary.unique("run_id", maintain_order=True)
     common = set(matching.points)
     statuses = Counter(
         status for *key, status in runs.select(*matching.keys, "status").iter_rows() if tuple(key) in common
     )
-    bad = [f"{count} {'not made' if s == 'missing' else s}" for s, count in sorted(statuses.items()) if s != "ok"]
+    bad = [
+        f"{count} {'not made' if s == RunStatus.MISSING else s}"
+        for s, count in sorted(statuses.items())
+        if s != RunStatus.OK
+    ]
     return f"{side.letter}: of {statuses.total()} runs {', '.join(bad)}, left out" if bad else ""
 
 
 def _one_sided(side: ComparisonInput, has: _Values, lacks: _Values, both: set[Point]) -> list[str]:
-    """The subjects that one side alone has at points where both have good runs."""
+    """The subjects that only one side has at points where both have good runs."""
     found = dict.fromkeys(str(subject) for point, subject in has if point in both and (point, subject) not in lacks)
     return [f"only in {side.letter}: {text}" for text in found]
 

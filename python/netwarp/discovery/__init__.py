@@ -1,7 +1,5 @@
-"""What only the records of a run show: the network that a command made, the connections of a lab's commands."""
+"""Discovery from the records of a run: the network that a command made, the connections of a lab's commands."""
 
-from netwarp.discovery.commands import with_connections
-from netwarp.discovery.lab import discover
-from netwarp.discovery.session import session_flows
+from netwarp.discovery.found import found_network
 
-__all__ = ["discover", "session_flows", "with_connections"]
+__all__ = ["found_network"]

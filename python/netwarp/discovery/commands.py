@@ -1,4 +1,4 @@
-"""The traffic of a lab's programs: which five-tuples the sockets belong to that a flow's command made."""
+"""The traffic of a lab's programs: the five-tuples of the sockets that a flow's command made."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from netwarp.lab_format.model import Lab, LabConnection, LabFlow
 from netwarp.store.rundir import RunDir
 
 _NO_TRANSPORT = (1, 2, 4, 41, 44, 47, 50, 51, 58, 89, 103, 112)
-"""Protocols that carry no payload of a program's own, or another packet, by their IP numbers: ICMP and its relatives,
-tunnels, fragments, routing."""
+"""IP numbers of protocols that carry another packet, or no payload of a program: ICMP and its relatives, tunnels,
+fragments, routing."""
 _TUPLE = ("protocol", "source", "source_port", "destination", "destination_port")
 
 
 def with_connections(run: RunDir, lab: Lab) -> list[LabFlow] | None:
-    """The lab's flows, those of commands with their connections; None if there is nothing to say.
+    """Return the lab's flows, with the connections of commands' flows; None if there are no such flows.
 
-    A flow's data are those of the protocol and in the direction that brought most payload. It has none where a
-    transport whose payload nobody counts sent more between its ends: that may be its data, and what is counted then
-    only agrees on a test. Raises StoreError.
+    A flow's data are those of the protocol and the direction with most payload. A flow has no data if a transport whose
+    payload is not counted sent more between its ends: that may be its data, and the counted payload may only control a
+    test. Raises StoreError.
     """
     if not any(kind_of(flow.tool).owns_sockets for flow in lab.flows):
         return None
@@ -39,7 +39,7 @@ def with_connections(run: RunDir, lab: Lab) -> list[LabFlow] | None:
 
 
 def _owned(run: RunDir) -> pl.DataFrame:
-    """Five-tuples of the sockets that flows' commands made, with the flow's number and how many bytes came."""
+    """Five-tuples of the sockets that flows' commands made, with the flow's number and the bytes that arrived."""
     owners = run.scan("endpoints").drop_nulls("owner").select("tuple_id", "owner").unique()
     came = run.scan("arrivals").group_by("tuple_id").agg(pl.sum("new_bytes").cast(pl.Int64).alias("bytes"))
     tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(COUNTED)))
@@ -47,7 +47,7 @@ def _owned(run: RunDir) -> pl.DataFrame:
 
 
 def _uncounted(run: RunDir) -> pl.DataFrame:
-    """Between which addresses packets of other transports were sent, and how many bytes of them."""
+    """Pairs of addresses between which packets of other transports were sent, and their bytes."""
     known = pl.col("protocol").is_in([*COUNTED, *_NO_TRANSPORT])
     sent = run.scan("packets").group_by("tuple_id", "interface_index").agg(pl.sum("packet_bytes").cast(pl.Int64))
     most = sent.group_by("tuple_id").agg(pl.max("packet_bytes").alias("bytes"))
@@ -59,7 +59,7 @@ def _uncounted(run: RunDir) -> pl.DataFrame:
 def _with_found(
     flow: LabFlow, rows: pl.DataFrame, addresses: Mapping[str, set[str]], uncounted: pl.DataFrame
 ) -> LabFlow:
-    """The flow with its connections, and their protocol and direction, if they are known."""
+    """Return the flow with its connections, and with their protocol and direction if these are known."""
     here, there = list(addresses[flow.from_]), list(addresses[flow.to])
     ways = (
         (reverse, protocol, rows.filter(pl.col("source").is_in(a) & pl.col("destination").is_in(b), protocol=protocol))

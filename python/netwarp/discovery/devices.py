@@ -1,4 +1,4 @@
-"""Interfaces that were found, and the node that each belongs to: its namespace, or the switch that it is a port of."""
+"""Discovered interfaces and their nodes: an interface's namespace, or the switch of which it is a port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VETH, LOOPBACK, DUMMY = "veth", "loopback", "dummy"
 
 @dataclass(frozen=True)
 class Device:
-    """An interface as it was in the namespace in which it was last; `name` is unique with its node."""
+    """An interface in its last namespace; `name` is unique within its node."""
 
     index: int
     namespace: int
@@ -31,17 +31,17 @@ class Device:
 
     @property
     def order(self) -> tuple[bool, int, int]:
-        """How nodes and ends are listed: namespaces as they were made, then switches."""
+        """The sort key of nodes and ends: namespaces in the order of their creation, then switches."""
         return self.is_port, self.namespace, self.index
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is a switch by itself: a bridge, a datapath of Open vSwitch, or a bridge in that."""
+        """Whether it is itself a switch: a bridge, a datapath of Open vSwitch, or a bridge of that datapath."""
         return self.kind in {BRIDGE, OVS}
 
 
 def find_devices(rows: Iterable[DeviceRow], namespaces: Mapping[int, str]) -> dict[int, Device]:
-    """Every interface by its index; `rows` are those of `devices.arrows`, in their order."""
+    """Find every interface, by its index; `rows` are those of `devices.arrows`, in their order."""
     found: dict[int, Device] = {}
     for row in rows:
         index, before = int(row["interface_index"]), found.get(row["interface_index"])
@@ -61,7 +61,7 @@ def find_devices(rows: Iterable[DeviceRow], namespaces: Mapping[int, str]) -> di
 
 
 def _named(found: Mapping[int, Device], namespaces: Mapping[int, str]) -> dict[int, Device]:
-    """With their nodes, and names that are unique there: a script may make one interface after another."""
+    """Return the interfaces with their nodes, and with names that are unique there: a script may reuse a name."""
     named: dict[int, Device] = {}
     taken: dict[str, list[str]] = {}
     for device in found.values():
@@ -84,10 +84,10 @@ def _node(device: Device, found: Mapping[int, Device], namespaces: Mapping[int, 
 
 
 def _switch(device: Device, found: Mapping[int, Device]) -> Device | None:
-    """What it is a port of, if that is a switch.
+    """Find the switch of which it is a port; None if there is none.
 
-    All bridges of Open vSwitch are one datapath for the kernel. Which of them a port belongs to shows in its name where
-    that begins with the bridge's, as Mininet's do (s1-eth1), or where there is only one.
+    All bridges of Open vSwitch are one datapath for the kernel. A port's bridge is known if the port's name begins with
+    the bridge's, as in Mininet (s1-eth1), or if there is only one bridge.
     """
     master = found.get(device.master) if device.master else None
     if master is None or not master.is_switch:

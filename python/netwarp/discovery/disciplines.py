@@ -1,4 +1,4 @@
-"""What a link was like over time: rate, delay and queue that tc gave an interface, from the notices of the kernel."""
+"""Properties of a link over time: rate, delay and queue that tc gave an interface, from the kernel's notifications."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from netwarp.store.rows import DisciplineRow
 
 _ROOT = 0xFFFFFFFF
 LINE = "line"
-"""The kernel's own queue of a link that nobody gives one (sch_line.c)."""
+"""The kernel's default queue of a link (sch_line.c)."""
 
 
 @dataclass(frozen=True)
 class Sending:
-    """How an interface sends from `since_ns` on; what is not known is None. `kinds` are from the root down."""
+    """The properties of an interface's sending from `since_ns` on; None if unknown. `kinds` are from the root down."""
 
     since_ns: int
     rate_bps: int | None = None
@@ -28,7 +28,7 @@ class Sending:
 
     @property
     def queue(self) -> FoundQueue | None:
-        """The queue as a lab has it, in tc's syntax."""
+        """The queue in the form of a lab, in tc's syntax."""
         if not self.kinds:
             return None
         options = () if self.limit is None else ("limit", str(self.limit))
@@ -36,7 +36,7 @@ class Sending:
 
     @property
     def wire(self) -> FoundWire:
-        """The rest as a lab has the wire of a link."""
+        """The other properties in the form of a lab's wire."""
         loss = FoundLoss(p=self.loss) if self.loss else None
         return FoundWire(rate_bps=self.rate_bps, delay_ns=self.delay_ns, jitter_ns=self.jitter_ns, loss=loss)
 
@@ -44,9 +44,9 @@ class Sending:
 def sending_over_time(
     rows: Iterable[DisciplineRow], usual: Sending, first_ns: int, last_ns: int
 ) -> tuple[Sending, ...]:
-    """How an interface sent from its first packet to its last; `rows` are its own of `disciplines.arrows`, in order.
+    """Find how an interface sent from its first packet to its last; `rows` are its rows of `disciplines.arrows`.
 
-    `usual` is how it sends unless somebody says otherwise. The first is what held at the first packet.
+    `usual` is how it sends by default. The first entry is the one that applied to the first packet.
     """
     states = [usual, *_states(rows, usual)]
     ends = [after.since_ns for _, after in pairwise(states)] + [last_ns + 1]
@@ -78,7 +78,7 @@ def _states(rows: Iterable[DisciplineRow], usual: Sending) -> Iterator[Sending]:
 
 
 def _sending(since_ns: int, tree: Mapping[tuple[bool, int], DisciplineRow], usual: Sending) -> Sending:
-    """Rates are as strict as the strictest on the way down; of classes side by side the widest counts."""
+    """Combine a tree of queues: along a path the lowest rate applies, of parallel classes the highest."""
     disciplines = [row for (is_class, _), row in tree.items() if not is_class]
     classes = [row for (is_class, _), row in tree.items() if is_class]
     at = next((row for row in disciplines if row["parent"] == _ROOT), None)
@@ -87,7 +87,7 @@ def _sending(since_ns: int, tree: Mapping[tuple[bool, int], DisciplineRow], usua
     rates, kinds, delay_ns, jitter_ns, kept, limit = [], [], 0, 0, 1.0, None
     while at is not None and at["kind"] not in {"ingress", "clsact"}:
         kinds.append(str(at["kind"]))
-        # A class at the top says the root for its parent (tc_htb_dump_class()).
+        # The parent of a top-level class is the root (tc_htb_dump_class()).
         own = [row for row in classes if row["handle"] >> 16 == at["handle"] >> 16 and row["rate_bps"]]
         top = [row["rate_bps"] or 0 for row in own if row["parent"] in {at["handle"], _ROOT}]
         rates += [rate for rate in (at["rate_bps"], max(top, default=None)) if rate]

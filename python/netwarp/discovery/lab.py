@@ -1,4 +1,4 @@
-"""The fields of a lab, from what was found."""
+"""The discovered fields of a lab."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NO_RATE = Sending(_EVER[0])
 
 
 def discover(run: RunDir, rate_bps: int | None) -> FoundNetwork | None:
-    """The nodes, links, other interfaces, flows and changes of a command's network; None if none was recorded.
+    """Find the nodes, links, other interfaces, flows and changes of a command's network; None if none was recorded.
 
-    `rate_bps` is that of links that nobody gave one. Raises StoreError.
+    `rate_bps` is the default rate of links. Raises StoreError.
     """
     names = namespace_names(rows.namespaces(run.scan("namespaces").collect()))
     devices = find_devices(rows.devices(run.scan("devices").collect()), names)
@@ -47,14 +47,14 @@ def discover(run: RunDir, rate_bps: int | None) -> FoundNetwork | None:
 
 
 def _used(run: RunDir) -> dict[int, tuple[int, int]]:
-    """By the index of each interface that sent the times of its first and its last packet."""
+    """The times of the first and the last packet of each interface that sent, by its index."""
     packets = run.scan("packets").group_by("interface_index")
     frame = packets.agg(pl.min("enqueue_ns").alias("first"), pl.max("enqueue_ns").alias("last")).collect()
     return {int(index): (int(first), int(last)) for index, first, last in frame.iter_rows()}
 
 
 def _pairs(devices: Mapping[int, Device]) -> list[tuple[Device, Device]]:
-    """Both ends of every veth, that of the older namespace first, and a switch's last."""
+    """Both ends of every veth: the end in the older namespace comes first, a switch's end last."""
     ends = ((device, devices.get(device.peer or 0)) for device in devices.values() if device.kind == VETH)
     return [(one, other) for one, other in ends if other is not None and one.order < other.order]
 
@@ -83,12 +83,12 @@ def _sending(
 
 
 def _nodes(run: RunDir, devices: Mapping[int, Device], indices: Iterable[int]) -> list[FoundNode]:
-    """Nodes that have an interface in use; a switch forwards, and whatever was seen to."""
+    """Nodes with an interface in use; switches, and nodes that were seen to forward, are marked as forwarding."""
     counted = run.scan("interfaces").filter(pl.col("forwarded_pkts") > 0).select("interface_index").collect()
     forwarding = {devices[index].node for (index,) in counted.iter_rows() if index in devices}
     switches = {device.node for device in devices.values() if device.is_switch}
     seen = sorted((devices[index] for index in indices), key=lambda device: device.order)
-    # A bridge floods, a tunnel wraps: what came in is not what goes out.
+    # A bridge floods and a tunnel encapsulates: incoming packets differ from outgoing ones.
     odd = {device.node for device in seen if device.is_port or device.kind not in {VETH, LOOPBACK}}
     return [
         FoundNode(name=name, forward=name in forwarding | switches, copies=name in odd)

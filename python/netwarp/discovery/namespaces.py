@@ -1,4 +1,4 @@
-"""Names of network namespaces: ip-netns(8)'s, Mininet's hosts, else the program that made one and its process."""
+"""Names of network namespaces: those of ip-netns(8), of Mininet's hosts, or of the process that made one."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from netwarp.store.rows import NamespaceRow
 ROOT = "root"
 """The namespace in which a command starts."""
 _MININET = re.compile(r"\bmininet:(\S+)")
-"""What the shell of a host has on its command line (Node.startShell() of mininet/node.py)."""
+"""The mark on the command line of a host's shell (Node.startShell() in mininet/node.py)."""
 
 
 def namespace_names(rows: Iterable[NamespaceRow]) -> dict[int, str]:
-    """By cookie the name of every namespace, each another one; `rows` are those of `namespaces.arrows`."""
+    """Return a unique name for every namespace, by cookie; `rows` are those of `namespaces.arrows`."""
     given: dict[int, str] = {}
     for row in rows:
         cookie = int(row["namespace"])
         if row["event"] == Sight.NAMED:
             mounted = PurePosixPath(row["text"])
-            # Others mount such a file as well, to hold on to it, by the name of a process or none at all.
+            # Other programs mount such a file as well, to keep the namespace, under a process's name or under none.
             if mounted.parent.name == "netns":
                 given[cookie] = mounted.name
         elif not given:
@@ -44,7 +44,7 @@ def _of_maker(row: NamespaceRow) -> str:
 
 
 def distinct(name: str, taken: Iterable[str]) -> str:
-    """The name, or if it is taken, as of a namespace that was made again, with the next number: `h1.2`."""
+    """Return the name, or, if it is taken (by an earlier namespace), the name with the next number: `h1.2`."""
     known, number, found = set(taken), 1, name
     while found in known:
         number += 1

@@ -1,4 +1,4 @@
-"""The traffic of a session in a lab: what its commands sent, beside the flows that the lab has anyway."""
+"""The traffic of a session in a lab: that of its commands, in addition to the lab's flows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netwarp.store.rundir import RunDir
 
 
 def session_flows(run: RunDir, lab: Lab, duration_ns: int) -> list[LabFlow | FoundFlow]:
-    """The lab's own flows, as far as the session went, and then those that were found. Raises StoreError."""
+    """Return the lab's own flows, up to the end of the session, and then those that were found. Raises StoreError."""
     planned = with_connections(run, lab) or list(lab.flows)
     begun = [
         replace(flow, duration_ns=min(flow.duration_ns, duration_ns - flow.start_ns))

@@ -1,4 +1,4 @@
-"""Flows that were found: each direction of a connection, and each stream of datagrams, that brought payload."""
+"""Discovered flows: each direction of a connection, and each stream of datagrams, that carried payload."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from netwarp.lab_format.found import FoundFlow
 from netwarp.store.rundir import RunDir
 
 MAX_FLOWS = 1000
-"""Of more than these the smallest are left out: their packets and ACKs are in the records all the same."""
+"""The maximum number of flows; the smallest ones beyond it are left out, but their packets and ACKs are recorded."""
 SHORT_BYTES = 10 * 1460
-"""What fits into an initial window (RFC 6928): less than that says nothing of a network's rate."""
+"""The bytes that fit into an initial window (RFC 6928): a flow with less says nothing about a network's rate."""
 _PORTS = ("source_port", "destination_port")
 
 
@@ -29,9 +29,9 @@ def find_flows(
     node_of_address: Mapping[str, str] = MappingProxyType({}),
     apart_from: Sequence[frozenset[tuple[str, int]]] = (),
 ) -> list[FoundFlow]:
-    """The flows as a lab has them, in the order in which they began; `apart_from` those between these pairs of ends.
+    """Find the flows in the form of a lab, in the order of their beginning, `apart_from` those between these ends.
 
-    Where neither its namespace nor its interface tells the node of an end, its address does.
+    If neither the namespace nor the interface of an end gives its node, its address does.
     """
     rows = _without(_directions(run), apart_from)
     if rows.is_empty():
@@ -45,7 +45,7 @@ def find_flows(
         destination = receiver or node_of_address.get(row["destination"], row["destination"])
         protocol = COUNTED[row["protocol"]]
         short = protocol == TCP and row["bytes"] < SHORT_BYTES
-        # Whoever spoke first asked for a service: the other one's port names it.
+        # The end that sent first asked for a service, which the other end's port names.
         asked = row["tuple_id"] <= first_of.get(_key(row, turned=True), row["tuple_id"])
         service = row["destination_port"] if asked else row["source_port"]
         entries.append(
@@ -66,8 +66,8 @@ def find_flows(
 
 
 def _directions(run: RunDir) -> pl.DataFrame:
-    """Five-tuples that brought payload: of each the first packet or, if none is recorded, the first arrival, the last
-    arrival, and how many bytes came."""
+    """Five-tuples that carried payload, each with the time of its first packet (or of the first arrival, if no packet
+    is recorded), of its last arrival, and its bytes."""
     tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(COUNTED)))
     came = run.scan("arrivals").filter(pl.col("new_bytes") > 0).group_by("tuple_id")
     brought = came.agg(pl.min("time_ns").alias("first_ns"), pl.max("time_ns").alias("end_ns"), pl.sum("new_bytes"))
@@ -78,7 +78,7 @@ def _directions(run: RunDir) -> pl.DataFrame:
 
 
 def _without(rows: pl.DataFrame, pairs: Sequence[frozenset[tuple[str, int]]]) -> pl.DataFrame:
-    """The rows that are not between two such ends."""
+    """The rows that are not between any of these pairs of ends."""
     known = set(pairs)
     kept = [
         frozenset({(row["source"], row["source_port"]), (row["destination"], row["destination_port"])}) not in known
@@ -90,9 +90,9 @@ def _without(rows: pl.DataFrame, pairs: Sequence[frozenset[tuple[str, int]]]) ->
 def _nodes(
     run: RunDir, node_of_namespace: Mapping[int, str], node_of_interface: Mapping[int, str]
 ) -> dict[tuple[int, bool], str]:
-    """By five-tuple and whether it receives the node of a socket.
+    """The node of a socket, by its five-tuple and whether it receives.
 
-    Of datagrams it is not known who sent them, only where they were seen first.
+    The sender of datagrams is not known, only the interface that they were first seen at.
     """
     seen = run.scan("packets").group_by("tuple_id").agg(pl.col("interface_index").sort_by("enqueue_ns").first())
     found = {
@@ -112,12 +112,12 @@ def _key(row: Mapping[str, Any], *, turned: bool = False) -> tuple[Any, ...]:
 
 
 def _numbered(entries: list[FoundFlow]) -> list[FoundFlow]:
-    """With numbers, and names as a scenario's: the group's alone if it has one flow, else `group.0` and so on."""
+    """Number the flows, and name them as in a scenario: by their group if it has one flow, otherwise `group.0` etc."""
     sizes: dict[str, int] = {}
     for entry in entries:
         sizes[entry.group] = sizes.get(entry.group, 0) + 1
     order = {group: place for place, group in enumerate(sizes)}
-    entries.sort(key=lambda entry: order[entry.group])  # flows of one group stand together
+    entries.sort(key=lambda entry: order[entry.group])  # flows of a group are adjacent
     counted: dict[str, int] = {}
     found: list[FoundFlow] = []
     for number, entry in enumerate(entries):

@@ -1,4 +1,4 @@
-"""Engines: a run → the records of a run directory. An engine only writes; `registry.py` names those there are."""
+"""Engines: a run → the records of a run directory. An engine only writes; `registry.py` lists the engines."""
 
 from netwarp.engines.base import (
     Capabilities,

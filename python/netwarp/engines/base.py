@@ -1,7 +1,7 @@
-"""The contract of an engine: what it takes and gives, what it is capable of, and how it is named elsewhere.
+"""The contract of an engine: its input and output, its capabilities, and how other processes name it.
 
-An engine is a class of its own that fits `Engine`, and a line in the registry (`registry.py`). Nothing else in netwarp
-names one: whoever needs to know something of an engine asks for the property.
+An engine is a class that fits `Engine`, and a line in the registry (`registry.py`). Nothing else in netwarp names an
+engine: callers ask for the property that they depend on.
 """
 
 import threading
@@ -16,6 +16,7 @@ from netwarp.lab_format.model import Lab
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.store.run_status import RunStatus
 
 
 class EngineError(Exception):
@@ -23,9 +24,9 @@ class EngineError(Exception):
 
 
 class MissingPartError(EngineError):
-    """A part of the engine that could be copied from another machine is not here.
+    """A part of the engine is missing here that could be copied from another machine.
 
-    `part` is its name in `Engine.parts`, `place` the directory or file of this machine to which it would be copied.
+    `part` is its name in `Engine.parts`, `path` the directory or file of this machine to which it would be copied.
     """
 
     def __init__(self, message: str, part: str, path: str) -> None:
@@ -35,13 +36,13 @@ class MissingPartError(EngineError):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine can do.
+    """Capabilities of an engine.
 
     `clock`: whether a run's time is virtual, so that the host's load cannot affect it, or real. `deterministic`: the
-    same scenario, seed and identity give the same bytes. `exact`: it records every packet and every ACK, not samples
-    alone. `captures`: it can capture packets. `portable`: its runs may be made on any machine with the same identity,
-    as on the workers of a Dask scheduler. `modules`: it loads kernel modules of the scenario's own. `kernels`: it runs
-    on kernels of the scenario's choice.
+    same scenario, seed and identity give the same bytes. `exact`: it records every packet and every ACK, not only
+    samples. `captures`: it can capture packets. `portable`: its runs may be made on any machine with the same identity,
+    such as the workers of a Dask scheduler. `modules`: it loads kernel modules that the scenario brings. `kernels`: it
+    runs on kernels of the scenario's choice.
     """
 
     clock: Literal["virtual", "real"]
@@ -54,16 +55,16 @@ class Capabilities:
 
 
 BY_DIGEST = "sha256:"
-"""How a kernel is named by the digest of its image."""
+"""The prefix that names a kernel by the digest of its image."""
 
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What may be chosen of an engine where it is asked for; None: not given. An engine refuses what it cannot honour.
+    """Options with which an engine is found; None: not given. An engine refuses an option that it cannot honour.
 
-    `kernel` names one of `netwarp kernel list`, by its key, its path, or `sha256:` and the digest of its image. `read`:
-    files and directories of this machine that runs may read, beside the system's and those of the scenario's directory.
-    `inventory` is a file that names the machines which are the nodes of labs.
+    `kernel` is a kernel of `netwarp kernel list`: its name, its key, its path, or `sha256:` and the digest of its
+    image. `read`: files and directories of this machine that runs may read, in addition to the system's and those of
+    the scenario's directory. `inventory` is a file that names the machine of each node.
     """
 
     kernel: str | None = None
@@ -80,18 +81,19 @@ class EngineSpec:
 
 
 def unheard() -> None:
-    """What nobody waits for."""
+    """Do nothing: the default callback of `Job.started`."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds.
+    """One run, ready to be executed. `memory_bytes` is the virtual machine's memory, `time_limit_s` is in real seconds.
 
-    `time_limit_s` bounds the time that the run takes of its own; in real time that is all that passes.
+    `time_limit_s` bounds the real time of the run, without the time in which the host gives a virtual machine no
+    processor.
 
-    What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`). Of a `live` one
-    what its command prints goes to this process's standard output and error as well. An engine in
-    virtual time calls `started` when it has nothing left to do but wait, so that this process may use the time.
+    The run's programs may read the scenario's `folder`, and the paths that the user allows beyond it (`read`). The
+    output of the command of a `live` run goes to this process's standard output and error as well. An engine in virtual
+    time calls `started` when it has nothing left to do but wait, so that this process may use the time.
     """
 
     id: str
@@ -106,20 +108,20 @@ class Job:
 
     @property
     def overdue(self) -> str:
-        """What is said of a run that has reached its time limit."""
+        """The reason of a run that has reached its time limit."""
         return f"it did not end within {self.time_limit_s:g} s of real time ([run] time_limit)"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run went: `ok`, `failed` or `cancelled`, and why; `facts` are of the wall clock (seconds, events).
+    """The outcome of a run: `ok`, `failed` or `cancelled`, and why; `facts` are about its execution (seconds, events).
 
     `found` are fields of its lab that only the run could determine, such as how long a command took. `by_host`: this
     machine made it fail (its disk, its memory, a signal), so that the same command makes the run again. `notes` are
-    sentences that whoever uses the run should know, whatever its status.
+    sentences for the user of the run, whatever its status.
     """
 
-    status: str
+    status: RunStatus
     reason: str | None = None
     facts: RunFacts = field(default_factory=RunFacts)
     found: FoundFields = field(default_factory=FoundFields)
@@ -132,11 +134,11 @@ class Engine(Protocol):
 
     @property
     def spec(self) -> EngineSpec:
-        """The name of this very engine, for other processes and other machines."""
+        """The name and options with which another process or machine finds the same engine."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """Its capabilities."""
 
     @property
     def parts(self) -> Mapping[str, str]:
@@ -144,27 +146,28 @@ class Engine(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Json]:
-        """What readers of the records must know of it: goes into run.json beside the lab (`kernel`)."""
+        """Facts that readers of the records need: they go into run.json beside the lab (`kernel`)."""
 
     @property
     def own_identity(self) -> Mapping[str, str]:
-        """Whatever of the engine decides a result (digests of kernel, agent, tools): part of every run's id."""
+        """Every part of the engine that decides a result (digests of kernel, agent, tools): part of every run's id."""
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
-        """`own_identity`, and what beside the engine decides the results of a scenario: its programs."""
+        """Return `own_identity` and the digests of the scenario's programs, which also decide its results."""
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
-        """`own_identity`, and what this machine has now of what another's identity names; without what is missing."""
+        """Return `own_identity`, and this machine's digests of the programs that another identity names; missing ones
+        are left out."""
 
     def check_files(self, scenario: Scenario) -> Iterable[tuple[Keys, str]]:
-        """Files that a scenario names and its runs may not read, as `check`; asked before anything is read of them."""
+        """Find files that a scenario names and its runs may not read, as `check` does; called before any is read."""
 
     def check(self, plan: Plan) -> Iterable[tuple[Keys, str]]:
-        """What of a plan this engine cannot do: the place in the scenario, and a sentence."""
+        """Find parts of a plan that this engine cannot execute: the place in the scenario, and a sentence."""
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What whoever runs it on this machine should know, in sentences. Raises EngineError."""
+        """Sentences for the user who runs it on this machine. Raises EngineError."""
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Execute `job` in `directory`, which holds its run.json, on one CPU; return how it went.

@@ -9,21 +9,20 @@ from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import Record, Scenario
-from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.source import Keys
 
 
 def refuse_withheld(scenario: Scenario, engine: Engine) -> None:
     """Refuse a scenario that names files which its runs may not read. Raises ScenarioError with all of them.
 
-    Before its identity is asked for, of which those files are a part: one may take forever to digest.
+    Call this before the scenario's identity is computed, which includes those files: one may take forever to digest.
     """
     _refuse(engine.check_files(scenario), scenario)
 
 
 def refuse_unsupported(plan: Plan, engine: Engine) -> list[str]:
-    """Refuse a plan that the engine cannot make. Returns what to say before it is made: warnings of the compiler, and
-    modules that do not compile where other runs do not load them. Raises ScenarioError with all reasons, EngineError.
+    """Refuse a plan that the engine cannot execute. Returns notes to print before it starts: the compiler's warnings,
+    and modules that do not compile if some runs do not load them. Raises ScenarioError with all reasons, EngineError.
     """
     beyond = list(_beyond(plan, engine))
     builds: dict[str | None, Sequence[ModuleBuild]] = {}
@@ -38,7 +37,7 @@ def refuse_unsupported(plan: Plan, engine: Engine) -> list[str]:
 
 
 def _without_failed_modules(plan: Plan, builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:
-    """That some runs will fail, as their modules do not compile. Raises EngineError if all will."""
+    """Say which runs will fail because their modules do not compile. Raises EngineError if all will."""
     errors = {
         (kernel, build.module.digest): build.error for kernel, found in builds.items() for build in found if build.error
     }
@@ -49,11 +48,11 @@ def _without_failed_modules(plan: Plan, builds: Mapping[str | None, Sequence[Mod
     if failing == len(plan):
         raise EngineError(texts[0])
     yield from texts
-    yield f"{failing} of {len(plan)} runs load what does not compile, and fail"
+    yield f"{failing} of {len(plan)} runs load a module that does not compile, and fail"
 
 
 def _compiler_warnings(builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:
-    """What the compiler warned of, each text once."""
+    """The compiler's warnings, each text once."""
     for text in dict.fromkeys(build.warnings for found in builds.values() for build in found if build.warnings):
         yield f"the compiler says:\n{text}"
 
@@ -64,14 +63,14 @@ def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:
 
 
 def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
-    """What follows from the engine's capabilities alone."""
-    if isinstance(plan.scenario, ExecScenario) and engine.capabilities.clock != "virtual":
+    """The refusals that follow from the engine's capabilities alone."""
+    if plan.scenario.workload.has_machine and engine.capabilities.clock != "virtual":
         yield ("exec",), f'the engine "{engine.spec.name}" has no machine of its own to run a command in; use "uml"'
     if not engine.capabilities.modules:
         for keys, module in modules_of(plan):
             yield keys, f'the engine "{engine.spec.name}" loads no kernel modules ({module.place}); use "uml"'
     for key, section in plan.sections:
         if key == ("kernel",) and section is not None and not engine.capabilities.kernels:
-            yield key, f'the engine "{engine.spec.name}" runs on the kernel that it finds; use "uml"'
+            yield key, f'the engine "{engine.spec.name}" cannot choose its kernel; use "uml"'
         if isinstance(section, Record) and section.captures and not engine.capabilities.captures:
             yield (*key, "captures"), f'the engine "{engine.spec.name}" cannot capture packets'

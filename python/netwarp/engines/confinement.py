@@ -1,8 +1,8 @@
-"""The part of the host that a scenario's programs may read, in whatever engine. The agent enforces that they read
-nothing else (SECURITY.md).
+"""The part of the host that a scenario's programs may read, for all engines. The agent enforces that they read nothing
+else (SECURITY.md).
 
-A scenario grants itself nothing: of what lies outside of its own directory and the system's it can only say that it
-needs it (`[run] read`); whoever runs it allows it (`--read`).
+A scenario cannot grant itself access: it can only state which paths it needs outside its own directory and the system's
+(`[run] read`); the user who runs it allows them (`--read`).
 """
 
 import pwd
@@ -34,16 +34,16 @@ ETC = (
     ),
     *("profile", "bash.bashrc", "inputrc", "terminfo", "mime.types", "magic", "fonts", "perl", "python3*"),
 )
-"""What programs look up in /etc. No keys and no passwords, which are there for root to read."""
+"""Files in /etc that programs look up, without keys and passwords, which only root may read."""
 
 
 MAX_BYTES = 4 << 30
-"""Of a file that a scenario names: all of it goes into the ids of its runs."""
+"""The maximum size of a file that a scenario names: all of it is hashed for the ids of its runs."""
 
 
 def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
-    """What a machine may read, everything under it included: what is there of the system, netwarp, the scenario's
-    `folder` unless it is private, and what was `granted`."""
+    """Return the paths that a machine may read, with everything under them: those of SYSTEM and ETC that exist,
+    netwarp, the scenario's `folder` unless it is private, and the paths that were `granted`."""
     package = Path(netwarp.__file__).parent
     own = [path for path in (Path(sys.prefix), Path(sys.base_prefix), package, folder) if not is_private(path)]
     paths = [*SYSTEM, *_etc(), agent, *own]
@@ -51,12 +51,12 @@ def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
 
 
 def readable_there(granted: Iterable[Path]) -> list[str]:
-    """What a scenario may read on another machine, where it has no directory; `NAME*` is what begins with NAME."""
+    """Return the paths that a scenario may read on another machine, where it has no directory; `NAME*` is a pattern."""
     return list(map(str, (*SYSTEM, *(Path("/etc", name) for name in ETC), *granted)))
 
 
 def is_private(folder: Path) -> bool:
-    """Whether a directory holds more than a scenario: a home directory, what is above one, a place that all share."""
+    """Whether a directory holds more than a scenario: a home directory, one above it, or one that all users share."""
     path = folder.resolve()
     try:
         if path.stat().st_mode & stat.S_IWOTH:
@@ -67,7 +67,7 @@ def is_private(folder: Path) -> bool:
 
 
 def withheld(scenario: Scenario, agent: Path, granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
-    """The files that a scenario names and its machine may not read, or that are not there: where, and a sentence."""
+    """Find files that a scenario names and that its machine may not read or that do not exist: place and sentence."""
     everything = Path("/")
     paths = [everything] if everything in granted else readable(agent, scenario.source.folder, granted)
     yield from _missing(granted)
@@ -75,8 +75,8 @@ def withheld(scenario: Scenario, agent: Path, granted: Sequence[Path]) -> Iterat
 
 
 def withheld_there(scenario: Scenario, granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
-    """The files that a scenario names and its programs may not read on other machines: where, and a sentence. Whether
-    they are there cannot be seen from here."""
+    """Find files that a scenario names and its programs may not read on other machines: place and sentence. Whether
+    they exist there is not checked."""
     allowed = list(map(Path, readable_there(granted)))
     for keys, path in (*_declared(scenario), *named_paths(scenario)):
         if not any(path.is_relative_to(place) for place in allowed):
@@ -91,7 +91,7 @@ def _missing(granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
 
 def _withheld(scenario: Scenario, paths: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
     for keys, path in (*_declared(scenario), *named_files(scenario)):
-        # Where it lies as well as where it leads: beside a link may be what it is for (a virtual environment).
+        # Check the link's place as well as its target: a program may use files beside the link (a virtual environment).
         names = (path.parent.resolve() / path.name, path.resolve())
         if not path.exists():
             yield keys, f"{path}: there is no such file or directory"
@@ -103,8 +103,8 @@ def _withheld(scenario: Scenario, paths: Sequence[Path]) -> Iterator[tuple[Keys,
 
 def _advice(path: Path, what: str) -> str:
     return (
-        f"what the scenario runs may not read {what} (SECURITY.md); if you trust it with that, add `--read {path}`, or "
-        "a directory above it"
+        f"the scenario's programs may not read {what} (SECURITY.md); if you trust them with it, add `--read {path}`, "
+        "or a directory above it"
     )
 
 
@@ -122,6 +122,6 @@ def _etc() -> Iterator[Path]:
 
 @cache
 def _homes() -> tuple[Path, ...]:
-    """Every user's home directory; what is not one of a person is in the system's directories anyway."""
+    """Every user's home directory; those of system users are in the system's directories."""
     homes = {Path.home(), *(Path(user.pw_dir) for user in pwd.getpwall())}
     return tuple(home.resolve() for home in homes if home.is_absolute() and not guests_own(home))

@@ -1,4 +1,4 @@
-"""Why a machine ended, from its console and its exit status."""
+"""Reasons for which a machine ended, from its console and its exit status."""
 
 import re
 import signal
@@ -9,7 +9,7 @@ from netwarp.engines.supervisor import console_lines, console_tail
 from netwarp.store.console import CONSOLE
 
 _NAMED = 5
-"""How many programs a reason names."""
+"""The maximum number of programs that a reason names."""
 _MEMORY_KILLER = (
     "; the host's OOM killer does that: execute fewer runs at once (-j), or give each less memory ([run] memory)"
 )
@@ -18,15 +18,15 @@ _OF_HOST = (
     "no further process",
     "the host has no room for the machine's memory",
 )
-"""In panics for what the host did; the words are of arch/um/os-Linux/netwarp_host.c."""
+"""Parts of panic messages about the host's actions; the words are those of arch/um/os-Linux/netwarp_host.c."""
 _SEEN, _WAITS = "netwarp: seen: ", "netwarp: waits: "
-"""How the kernel begins, before it answers who runs, what it saw of that program, and who waits by computing; the words
-are of arch/um/kernel/netwarp_answer.c."""
+"""Prefixes of the kernel's lines on the program that runs: what it saw of it, and which programs wait by computing; the
+words are those of arch/um/kernel/netwarp_answer.c."""
 _ENOMEM = "UML ran out of memory on the host side"
 
 
 def out_of_mappings(directory: Path) -> str | None:
-    """Whether the host refused a program of the lab memory, of which the program dies."""
+    """Say that the host refused memory to a program of the lab, which ends the program; None if it did not."""
     if not any(_ENOMEM in line for line in console_lines(directory)):
         return None
     return (
@@ -37,7 +37,7 @@ def out_of_mappings(directory: Path) -> str | None:
 
 
 def out_of_memory(directory: Path) -> str | None:
-    """Whether the machine's kernel ended a program to get its memory (oom_kill_process())."""
+    """Say that the machine's kernel ended a program to get its memory (oom_kill_process()); None if it did not."""
     found = (
         re.search(r"Out of memory: Killed process \d+ \((.*?)\) total-vm", line) for line in console_lines(directory)
     )
@@ -51,7 +51,7 @@ def out_of_memory(directory: Path) -> str | None:
 
 
 def of_waiting(directory: Path) -> str:
-    """What a machine that was ended saw of the program that ran, and which others wait by computing."""
+    """Say what a machine that was ended saw of the running program, and which other programs wait by computing."""
     lines = console_lines(directory)
     seen = [line.removeprefix(_SEEN) for line in lines if line.startswith(_SEEN)]
     waits = list(dict.fromkeys(line.removeprefix(_WAITS) for line in lines if line.startswith(_WAITS)))
@@ -61,7 +61,7 @@ def of_waiting(directory: Path) -> str:
 
 
 def killed_by_host(status: int | None, directory: Path) -> bool:
-    """Whether it was the host that ended the machine or a process of it, or that had no room for it."""
+    """Whether the host ended the machine or one of its processes, or had no room for it."""
     if status == 128 + signal.SIGKILL:
         return True
     lines = console_lines(directory)
@@ -69,10 +69,10 @@ def killed_by_host(status: int | None, directory: Path) -> bool:
 
 
 def death(status: int | None) -> str:
-    """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
+    """Say how the machine's kernel ended; as in a shell, a status above 128 is 128 plus the number of a signal."""
     if status == 0:
         return "the virtual machine was switched off from within (reboot(2))"
-    if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # which is how a panic ends
+    if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # a panic ends with SIGABRT
         return f"the virtual machine died (exit status {status})"
     number = status - 128
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
@@ -80,7 +80,7 @@ def death(status: int | None) -> str:
 
 
 def last_words(directory: Path) -> str:
-    """Why the machine's kernel panicked, if it did; else the end of its console."""
+    """Say why the machine's kernel panicked; without a panic, return the end of its console."""
     panic = next((line for line in console_lines(directory) if "Kernel panic" in line), None)
     if panic is None:
         return console_tail(directory)
@@ -88,7 +88,7 @@ def last_words(directory: Path) -> str:
 
 
 def _fix(panic: str) -> str:
-    """What helps against a panic."""
+    """The advice against a panic."""
     killed, processes, room = _OF_HOST
     if killed in panic:
         return _MEMORY_KILLER

@@ -1,5 +1,4 @@
-"""What an engine does for a command (`netwarp exec`, `netwarp shell`): its live output, its keyboard, and the report of
-its end."""
+"""Support for commands in an engine (`netwarp exec`, `netwarp shell`): live output, keyboard, and report of the end."""
 
 import contextlib
 import os
@@ -14,14 +13,14 @@ from netwarp.engines.reports import AgentOutcome, CommandFacts
 
 INPUT, OUTPUT, ERRORS = 0, 1, 2
 _NAMED = 3
-"""How many files a note names."""
+"""The maximum number of files that a note names."""
 
 
 @contextlib.contextmanager
 def live_descriptors(live: bool) -> Iterator[dict[str, int]]:
-    """Options of the guard for this process's own standard output and error, with descriptors that it inherits.
+    """Yield the guard's options for this process's standard output and error, with descriptors that it inherits.
 
-    One that is closed is left out.
+    A closed one is left out.
     """
     found: dict[str, int] = {}
     try:
@@ -36,16 +35,16 @@ def live_descriptors(live: bool) -> Iterator[dict[str, int]]:
 
 @contextlib.contextmanager
 def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
-    """Options of the guard for the terminal of this process, which is in raw mode meanwhile, if the job is a session.
+    """Yield the guard's options for this process's terminal, in raw mode meanwhile; none if the job is not a session.
 
-    Raises EngineError if there is none.
+    Raises EngineError if there is no terminal.
     """
     command = job.lab.exec
     if not command or not command.terminal:
         yield {}
         return
     if not job.live or not os.isatty(INPUT):
-        raise EngineError("somebody typed it at a terminal, and there is none here: a session cannot be repeated")
+        raise EngineError("it was typed at a terminal, and there is none here: a session cannot be repeated")
     before = termios.tcgetattr(INPUT)
     descriptor = os.dup(INPUT)
     try:
@@ -57,13 +56,13 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
 
 
 def facts_of(outcome: AgentOutcome) -> CommandFacts:
-    """What the agent reports about the run's end."""
+    """Select the facts that the agent reports about the end of a command."""
     found: dict[str, object] = {name: outcome[name] for name in CommandFacts.__annotations__ if name in outcome}  # type: ignore[literal-required]
     return cast(CommandFacts, found)
 
 
 def not_kept(job: Job, facts: CommandFacts, cut: Sequence[str]) -> Iterator[str]:
-    """What of a command's output and files is not in its result, and why."""
+    """Say which parts of a command's output and files are not in its result, and why."""
     kept = f"{job.lab.record.kept_bytes / 2**20:g} MiB ([run] keep)"
     if cut:
         yield f"{' and '.join(cut)}: only the first {kept} of what was printed are kept"
@@ -71,13 +70,12 @@ def not_kept(job: Job, facts: CommandFacts, cut: Sequence[str]) -> Iterator[str]
         more = facts["left_out_count"] - len(names[:_NAMED])
         listed = ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")
         yield (
-            f"not among the files that are kept: {listed}; these are regular files and directories, of at most {kept} "
-            "in all"
+            f"files that are not kept: {listed}; only regular files and directories are kept, of at most {kept} in all"
         )
 
 
 def in_vain(facts: CommandFacts) -> Iterator[str]:
-    """What a command has asked of the machine that changes nothing."""
+    """Say which settings of a command have no effect."""
     if times := facts.get("quotas"):
         yield (
             f"a quota of processor time was set ({times} time{'s' * (times > 1)}: cpu.cfs_quota_us, cpu.max), and "
@@ -86,15 +84,15 @@ def in_vain(facts: CommandFacts) -> Iterator[str]:
 
 
 def failure_of(exit_code: int | None, overdue: str | None = None, *, typed: bool = False) -> str | None:
-    """Why a command counts as failed; None if it does not. A shell at which somebody `typed` ends as its last command
-    did, which says nothing of the rest."""
+    """Say why a command counts as failed; None if it does not. The exit code of an interactive shell (`typed`) is that
+    of its last command, so it does not count."""
     if overdue:
         return overdue
     code = 0 if typed else exit_code
     if not code:
         return None
     try:
-        by = f", as one does that {signal.Signals(code - 128).name} ends"
+        by = f", the code of a program that {signal.Signals(code - 128).name} ended"
     except ValueError:
         by = ""
     return f"the command ended with exit code {code}{by}"

@@ -1,4 +1,4 @@
-"""What decides the bytes of a run beside its scenario and seed: one answer for whoever plans, makes or repeats runs."""
+"""The identity of a run beside its scenario and seed, the same for planning, executing and repeating it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -22,27 +22,30 @@ RESOLUTION = (
     ),
     *("json_values.py", "lab_format", "flows", "scenario", "plan.py", "lab"),
 )
-"""Which of netwarp's own sources make a lab of a scenario."""
+"""Modules and folders of netwarp that turn a scenario into labs."""
 
 
 def identity_of(engine: Engine, scenario: Scenario) -> dict[str, str]:
-    """What decides the bytes of a scenario's runs on this machine: it goes into every run's id. Raises EngineError."""
+    """Return everything that decides the bytes of a scenario's runs on this machine; it is part of every run's id.
+
+    Raises EngineError.
+    """
     return {**engine.identity(scenario), "netwarp": sources_digest(*RESOLUTION)}
 
 
 def identity_here(engine: Engine, asked: Mapping[str, str]) -> dict[str, str]:
-    """The same of what another's identity names, without what is missing here. Raises EngineError."""
+    """Return the same for the programs that another identity names; missing ones are left out. Raises EngineError."""
     return {**engine.identity_here(asked), "netwarp": sources_digest(*RESOLUTION)}
 
 
 def differing(engine: Engine, identity: Mapping[str, str]) -> list[str]:
-    """What of an identity is another, or missing, on this machine now (`iperf3`, `tc`). Raises EngineError."""
+    """Name the parts of an identity that differ on this machine now, or are missing (`iperf3`). Raises EngineError."""
     here = identity_here(engine, identity)
     return sorted(name_of(key) for key in {*here, *identity} if here.get(key) != identity.get(key))
 
 
 def name_of(key: str) -> str:
-    """What a key of an identity stands for: of a program its name."""
+    """The name of the part that a key of an identity stands for, such as a program's."""
     return key.removeprefix("program ")
 
 

@@ -1,4 +1,4 @@
-"""The room that a kernel's own image takes of its machine's memory."""
+"""The share of a machine's memory that the kernel's image takes."""
 
 import struct
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from netwarp.engines.base import EngineError
 
 USUAL_BYTES = 13 << 20
-"""What the memory of a lab allows for an image (netwarp.lab.sizes); that of `stock` takes 12 MiB."""
+"""The bytes that the memory of a lab allows for an image (netwarp.lab.sizes); that of `stock` takes 12 MiB."""
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -14,22 +14,22 @@ _LOAD = 1
 
 
 def machine_bytes(kernel: Path, lab_bytes: int) -> int:
-    """The memory that a machine must have for a lab to find as much free as with the usual image.
+    """Return the memory that a machine needs so that a lab has as much free memory as with the usual image.
 
-    The kernel sizes its hash tables, and the limits that follow from them, by what is free when it starts
+    The kernel sizes its hash tables, and the limits that follow from them, by the memory that is free when it starts
     (alloc_large_system_hash()). KASAN and lockdep make an image several times as large. Raises EngineError.
     """
     return lab_bytes + max(image_bytes(kernel) - USUAL_BYTES, 0)
 
 
 def image_bytes(kernel: Path) -> int:
-    """From the first to the last address that a program in ELF (64 bits) loads to. Raises EngineError."""
+    """Return the bytes from the first to the last address that a 64-bit ELF program loads to. Raises EngineError."""
     try:
         with kernel.open("rb") as file:
             header = _HEADER.unpack(file.read(_HEADER.size))
             magic, start, size, count = header[0], header[5], header[9], header[10]
             if magic[:5] != b"\x7fELF\x02":
-                raise EngineError(f"The kernel {kernel} is no program for this machine (64-bit ELF).")
+                raise EngineError(f"The kernel {kernel} is not a 64-bit ELF program: build it again.")
             file.seek(start)
             segments = [_SEGMENT.unpack(file.read(size)[: _SEGMENT.size]) for _ in range(count)]
     except (OSError, struct.error) as error:

@@ -1,4 +1,4 @@
-"""What a machine has left in its run directory is untrusted: links are not followed, and every read is bounded."""
+"""Safe reading of files that a machine has left in its run directory: no link is followed, every read is bounded."""
 
 import os
 import stat
@@ -7,9 +7,10 @@ from pathlib import Path
 
 
 def odd_files(directory: Path) -> list[str]:
-    """Remove what is neither a directory nor a file of its own (a link, a pipe, a device); returns the relative names.
+    """Remove entries other than directories and unlinked regular files (a link, a pipe); return their relative names.
 
-    A confined machine cannot make such a thing (the agent's guard/confinement/). To be called once nothing of it lives.
+    A confined machine cannot make such entries (the agent's guard/confinement/). Call this after all of its processes
+    have ended.
     """
     odd = [entry for entry in _entries(directory) if not _is_own(entry.stat(follow_symlinks=False))]
     for entry in odd:

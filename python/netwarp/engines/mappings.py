@@ -1,8 +1,8 @@
-"""How many of the host's memory mappings a lab needs.
+"""The number of the host's memory mappings that a lab needs.
 
 User Mode Linux runs each program of the guest in a process of the host, into which it maps every page that the program
-has touched. Pages that lie side by side in the machine's memory share a mapping, others do not; the host grants a
-process `vm.max_map_count` of them. The agent is one program, with two threads for each connection of a flow.
+has touched. Pages that are adjacent in the machine's memory share a mapping, others do not; the host grants a process
+`vm.max_map_count` of them. The agent is one program, with two threads for each connection of a flow.
 """
 
 from pathlib import Path
@@ -11,8 +11,8 @@ from netwarp.flows import kind_of
 from netwarp.lab_format.model import Lab
 
 USUAL_MAPPINGS = 65_530
-"""The kernel's own vm.max_map_count (DEFAULT_MAX_MAP_COUNT): enough for 6,400 flows, or 250 MB of scattered memory in
-one program of a lab."""
+"""The kernel's default of vm.max_map_count (DEFAULT_MAX_MAP_COUNT): enough for 6,400 flows, or for 250 MB of scattered
+memory in one program of a lab."""
 _MAX_MAP_COUNT = Path("/proc/sys/vm/max_map_count")
 _BASE = 1_000
 _PER_CONNECTION = 10
@@ -20,7 +20,7 @@ _PER_CONNECTION = 10
 
 
 def max_mappings() -> int:
-    """How many memory mappings this host grants a process (`vm.max_map_count`)."""
+    """Return the number of memory mappings that this host grants a process (`vm.max_map_count`)."""
     try:
         return int(_MAX_MAP_COUNT.read_text())
     except (OSError, ValueError):
@@ -28,12 +28,12 @@ def max_mappings() -> int:
 
 
 def needed_mappings(connections: int) -> int:
-    """What the agent takes at most with so many connections."""
+    """Return the maximum number of mappings that the agent takes with this number of connections."""
     return _BASE + _PER_CONNECTION * connections
 
 
 def too_many_mappings(lab: Lab) -> str | None:
-    """Why this host cannot hold a lab, if it cannot."""
+    """Say why a lab has too many connections for this host; None if it does not."""
     connections = sum(kind_of(flow.tool).connections_of(flow.own) for flow in lab.flows)
     needed, limit = needed_mappings(connections), max_mappings()
     if needed <= limit:
@@ -41,5 +41,5 @@ def too_many_mappings(lab: Lab) -> str | None:
     what = f"{len(lab.flows)} flows" + ("" if connections == len(lab.flows) else f" with {connections} connections")
     return (
         f"{what} take up to {needed} memory mappings in one process, and this host grants {limit} "
-        f"(vm.max_map_count): `sysctl vm.max_map_count={needed}` raises that, or use fewer flows"
+        f"(vm.max_map_count): raise it (`sysctl vm.max_map_count={needed}`), or use fewer flows"
     )

@@ -1,8 +1,8 @@
 """Room for the memory files of virtual machines: reserved before a machine starts, by all runs of this user together.
 
-A machine's memory is a file that fills while it runs, so that the free room says nothing of what the machines that run
-already will still take. Each run writes down how much it may take in a file of netwarp's cache that it holds locked;
-the lock, and with it the reservation, ends with the process.
+A machine's memory is a file that fills while it runs, so the free room does not show how much the running machines will
+still take. Each run writes its maximum to a file in netwarp's cache, which it holds locked; the lock, and with it the
+reservation, ends with the process.
 """
 
 import contextlib
@@ -18,30 +18,29 @@ from pathlib import Path
 from netwarp.kernels import cache_directory
 
 MEMORY_BYTES = 256_000_000
-"""Free bytes wanted where a virtual machine keeps its memory file."""
+"""Free bytes required in the directory of a virtual machine's memory file."""
 
 SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 64 << 20
-"""What stays free."""
+"""Bytes that stay free."""
 _WAIT_S = 0.2
 _LEDGER = ".ledger"
 
 
 class NoRoomError(Exception):
-    """A machine's memory does not fit into its place, even alone; the message has the numbers."""
+    """A machine's memory does not fit into its directory, even alone; the message has the numbers."""
 
 
 def memory_places(environ: Mapping[str, str] | None = None) -> list[Path]:
-    """Where memory files may be: TMPDIR when it is set, /dev/shm, /tmp."""
+    """Return the directories for memory files: TMPDIR if it is set, /dev/shm, /tmp."""
     own = (os.environ if environ is None else environ).get("TMPDIR")
     return [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]
 
 
 def find_memory_directory(environ: Mapping[str, str] | None = None) -> tuple[Path | None, list[str]]:
-    """Return where a virtual machine can keep its memory file, and what is wrong with each place before it.
+    """Return the first suitable directory for memory files, and a sentence on each of `memory_places` before it.
 
-    Of `memory_places` one is fit when files there can be mapped executable and
-    256 MB are free. None when no place is fit.
+    A directory is suitable if files there can be mapped executable and 256 MB are free. None if no directory is.
     """
     problems: list[str] = []
     for directory in memory_places(environ):
@@ -53,7 +52,7 @@ def find_memory_directory(environ: Mapping[str, str] | None = None) -> tuple[Pat
 
 
 def memory_problem(directory: Path) -> str | None:
-    """Return what keeps a memory file from living in a directory, as a sentence, or None."""
+    """Say why a directory cannot hold memory files, as a sentence; None if it can."""
     try:
         free = shutil.disk_usage(directory).free
         with tempfile.TemporaryFile(dir=directory) as file:
@@ -71,7 +70,7 @@ def memory_problem(directory: Path) -> str | None:
 
 
 def free_bytes(directory: Path) -> int:
-    """What is free in the file system of `place`."""
+    """Return the free bytes in the file system of `directory`."""
     return shutil.disk_usage(directory).free
 
 
@@ -79,10 +78,10 @@ def free_bytes(directory: Path) -> int:
 def reserved(
     directory: Path, size: int, cancelled: threading.Event, free: Callable[[Path], int] = free_bytes
 ) -> Iterator[None]:
-    """Room for `size` bytes in `place` while the block lasts; waits for it as long as other runs hold reservations.
+    """Reserve `size` bytes in `directory` while the block lasts; wait for them while other runs hold reservations.
 
-    Where the cache cannot be written, only the free room counts. Raises NoRoomError if nobody else holds any and it is
-    not enough. Returns without a reservation when `cancelled` is set.
+    If the cache cannot be written, only the free room counts. Raises NoRoomError if the room is not enough although no
+    other run holds a reservation. Returns without a reservation when `cancelled` is set.
     """
     with contextlib.ExitStack() as stack:
         while not cancelled.is_set():
@@ -93,7 +92,7 @@ def reserved(
 
 
 def _reserve(directory: Path, size: int, free: Callable[[Path], int], stack: contextlib.ExitStack) -> bool:
-    """Whether the room could be reserved until `stack` ends. Raises NoRoomError."""
+    """Reserve the room until `stack` ends; return whether there was enough. Raises NoRoomError."""
     book = cache_directory().with_name("memory") / f"{directory.stat().st_dev:x}"
     with contextlib.ExitStack() as ledger:
         try:
@@ -106,9 +105,9 @@ def _reserve(directory: Path, size: int, free: Callable[[Path], int], stack: con
         left = free(directory) - ROOM_BYTES
         if left < size and not held:
             raise NoRoomError(
-                f"{directory} has {max(left, 0) >> 20} MB left for it ({ROOM_BYTES >> 20} MB stay free), the virtual "
-                f"machine's memory takes {size >> 20} MB: free some, choose a larger place with TMPDIR, or set [run] "
-                "memory"
+                f"{directory} has {max(left, 0) >> 20} MB left for it ({ROOM_BYTES >> 20} MB stay free), but the "
+                f"virtual machine's memory takes {size >> 20} MB: free some, choose a larger place with TMPDIR, or set "
+                "[run] memory"
             )
         if left < size + held:
             return False
@@ -118,7 +117,7 @@ def _reserve(directory: Path, size: int, free: Callable[[Path], int], stack: con
 
 
 def _held(book: Path) -> int:
-    """What running machines have reserved; forgets what processes that are gone did."""
+    """Return the bytes that running machines have reserved; remove reservations of processes that are gone."""
     total = 0
     for path in sorted(book.iterdir()):
         if path.name == _LEDGER:

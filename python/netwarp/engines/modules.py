@@ -1,4 +1,5 @@
-"""Kernel modules of a scenario: compiled before anything starts, handed to the machine, and blamed by the line."""
+"""Kernel modules of a scenario: compiling them before anything starts, handing them to the machine, and finding the
+source line of an error."""
 
 import json
 import re
@@ -22,27 +23,27 @@ from netwarp.store.console import COMPLAINT
 from netwarp.words import nearest
 
 FOLDER = "modules"
-"""Under a run directory while the run lasts (agent/src/machine/modules.rs)."""
+"""The folder of a run directory that has the modules while the run lasts (agent/src/machine/modules.rs)."""
 
 _FRAME = re.compile(
     r"(?P<exact>, ip 0x[0-9a-f]+ \(|netwarp: stuck: \d+ )?"
     r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]"
 )
-"""A place in a module: `exact` where the kernel was, otherwise where it would return to."""
+"""A place in a module: the instruction that ran if `exact` matches, otherwise a return address."""
 _PLACE = re.compile(r":(\d+)(?: \(discriminator \d+\))?$")
 _FRAMES = 3
 _STUCK = re.compile(r"netwarp: stuck: (\d+) ")
 _OF_MEMORY = re.compile(r"Kernel mode fault|Kernel tried to access user memory|netwarp: stuck: |BUG: Bad |corrupt")
-"""What a kernel may say of memory that somebody has overwritten before."""
+"""Messages of the kernel about memory that may have been overwritten before."""
 DEBUG_HINT = (
-    "a module may have used memory that is not its own before, which the preset `debug` reports with the line: "
+    "a module may have used memory before that does not belong to it; the preset `debug` reports the line: "
     "`netwarp kernel build --name debug --config debug`, then --kernel debug"
 )
 
 
 @dataclass(frozen=True)
 class ModuleBuild:
-    """What came of compiling a module: what the compiler warned of, or the error with which it does not compile."""
+    """The result of compiling a module: the compiler's warnings, or the error."""
 
     module: Module
     warnings: str
@@ -54,11 +55,11 @@ class CompilesModules(Protocol):
     """An engine that compiles the modules of a plan before anything starts."""
 
     def builds(self, plan: Plan) -> Sequence[ModuleBuild]:
-        """Every module of the plan, compiled for this engine's kernel. Raises EngineError where nothing can be."""
+        """Compile every module of the plan for this engine's kernel. Raises EngineError if it cannot compile any."""
 
 
 def module_builds(plan: Plan, kernel: Kernel) -> Sequence[ModuleBuild]:
-    """Every module that some run of a plan loads, compiled for a kernel, each once. Raises EngineError."""
+    """Compile every module that a run of a plan loads, each once, for a kernel. Raises EngineError."""
     return [_build_of(module, kernel) for module in {module.digest: module for _, module in modules_of(plan)}.values()]
 
 
@@ -80,7 +81,7 @@ def loaded_by(scenario: Scenario) -> Iterator[Module]:
 
 
 def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
-    """Every module that some run of a plan loads, with where the scenario names it."""
+    """Every module that a run of a plan loads, with the place in the scenario that names it."""
     for key, section in plan.sections:
         if key == ("modules",):
             yield from (((*key, number), module) for number, module in enumerate(section))
@@ -89,7 +90,7 @@ def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
 
 
 def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) -> Iterator[tuple[Keys, str]]:
-    """What is wrong with the modules of a plan, those that do not compile left out. Raises EngineError."""
+    """Find problems with the modules of a plan, except for those that do not compile. Raises EngineError."""
     for keys, module in modules_of(plan):
         had = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
         for kind, names in (("congestion control", module.congestion_controls), ("queue discipline", module.qdiscs)):
@@ -98,15 +99,15 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
         try:
             compiled = compile_module(module, kernel)
         except ModuleError:
-            continue  # its runs say so
+            continue  # its runs report that it does not compile
         except KernelError as error:
             raise EngineError(str(error)) from error
         for read, made in zip((module.congestion_controls, module.qdiscs), compiled.registered, strict=True):
-            if not set(read) <= set(made):  # one that is defined need not be registered: Prague has its own Reno
+            if not set(read) <= set(made):  # a definition need not be registered: Prague has its own Reno
                 yield (
                     keys,
-                    f"{module.place} has {', '.join(made) or 'nothing'} once it is compiled, and its text says "
-                    f"{', '.join(read) or 'nothing'}; write names as literals, outside of conditions for the compiler",
+                    f"{module.place} registers {', '.join(made) or 'nothing'} once it is compiled, but its source says "
+                    f"{', '.join(read) or 'nothing'}; write names as literals, outside of preprocessor conditions",
                 )
         for one in compiled.objects:
             if one.name in described.modules:
@@ -123,8 +124,8 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
 
 
 def hand_over(lab: Lab, kernel: Kernel, directory: Path) -> list[Compiled]:
-    """Put what a lab's modules are compiled to where the agent loads it from, and the names of those that the kernel
-    has built in, for modprobe (agent/src/machine/root.rs). Raises EngineError, KernelError."""
+    """Copy a lab's compiled modules to where the agent loads them from, and list the modules that are built into the
+    kernel, for modprobe (agent/src/machine/root.rs). Raises EngineError, KernelError."""
     modules = [Module.model_validate(described.as_json()) for described in lab.modules]
     found = [_compiled(module, kernel) for module in modules]
     folder = directory / FOLDER
@@ -140,7 +141,7 @@ def hand_over(lab: Lab, kernel: Kernel, directory: Path) -> list[Compiled]:
 
 
 def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | None:
-    """What the kernel said of a module that went wrong, and the lines of source that it was at; None if it did not."""
+    """Say what the kernel reported about an error in a module, and its source lines; None if there was no error."""
     if not modules:
         return None
     lines = console_lines(directory)
@@ -162,7 +163,7 @@ def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | Non
 
 
 def hint(directory: Path, modules: list[Compiled]) -> str | None:
-    """What to try where a kernel with modules died of something that none of these did at that moment."""
+    """Say what to try if a kernel with modules died of an error outside of them; None if it did not."""
     text = "\n".join(console_lines(directory))
     blamed = any(match["exact"] and _place(match, modules) for match in _FRAME.finditer(text))
     return DEBUG_HINT if modules and _OF_MEMORY.search(text) and not blamed else None
@@ -180,11 +181,11 @@ def _arguments(module: Module, one: Object) -> str:
 
 
 def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:
-    """`mine_acked() (tcp_mine.c:31)`: where in its source the kernel was."""
+    """Return the function and source line that the kernel was in: `mine_acked() (tcp_mine.c:31)`."""
     for compiled in modules:
         for one in compiled.objects:
             if one.name == match["module"]:
-                # A call may be the last thing that a line, or a function, does.
+                # If a call is the last instruction of a line, the return address belongs to the next line or function.
                 offset = max(int(match["offset"], 16) - (0 if match["exact"] else 1), 0)
                 line = _line(compiled.path(one, debug=True), match["function"], offset)
                 name = match["function"].partition(".")[0]  # without what the compiler appends: .cold, .isra.0
@@ -193,7 +194,7 @@ def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:
 
 
 def _line(debug: Path, function: str, offset: int) -> str | None:
-    """`tcp_mine.c:31` of an address in a function, as scripts/faddr2line of the kernel finds it."""
+    """Return file and line (`tcp_mine.c:31`) of an address in a function, as the kernel's scripts/faddr2line does."""
     symbols = subprocess.run(["nm", "--defined-only", debug], capture_output=True, text=True, check=False)
     start = re.search(rf"^([0-9a-f]+) [tT] {re.escape(function)}$", symbols.stdout, re.MULTILINE)
     if start is None:
@@ -208,5 +209,5 @@ def _line(debug: Path, function: str, offset: int) -> str | None:
         for line in answer.splitlines()
         if (place := _PLACE.search(line))
     ]
-    # Of what is inlined from the kernel's headers, the line that calls it is the module's.
+    # For code that is inlined from the kernel's headers, the module's line is the one that calls it.
     return next((line for line in found if ".c:" in line), found[0] if found else None)

@@ -1,6 +1,6 @@
-"""Processes of a run whose guard, or supervisor, was killed: they are in its session, which none of them can leave.
+"""Processes of a run whose guard or supervisor was killed: they are in its session, which none of them can leave.
 
-The guard's keeper ends them (the agent's guard/keeper.rs). This is for those whose keeper was killed as well.
+The guard's keeper ends them (the agent's guard/keeper.rs). This module ends those whose keeper was killed as well.
 """
 
 import contextlib
@@ -30,18 +30,18 @@ class Orphan:
 
 
 def end_session(session: int) -> None:
-    """Kill what is left of a session that netwarp began, and whose first process is gone."""
+    """Kill the remaining processes of a session that netwarp began and whose first process is gone."""
     _end(lambda one: one.session == session)
 
 
 def end_machine(machine: Sequence[Orphan]) -> None:
-    """Kill what is left of a machine, and nothing else of its session, which may be a shell's."""
+    """Kill the remaining processes of a machine, and no others of its session, which may be a shell's."""
     groups = {(one.session, one.group) for one in machine}
     _end(lambda one: (one.session, one.group) in groups)
 
 
 def _end(is_left: Callable[[Orphan], bool]) -> None:
-    """By whole groups, so that none can start another."""
+    """Kill them by whole groups, so that none can start another."""
     for _ in range(_TRIES):
         left = [one for one in _orphans() if is_left(one)]
         if not left:
@@ -53,8 +53,8 @@ def _end(is_left: Callable[[Orphan], bool]) -> None:
 
 
 def machines(cache: Path) -> dict[int, list[Orphan]]:
-    """What is left of this user's virtual machines with kernels of the cache, by session: their process groups, which
-    nothing of a machine can leave, and nothing else can join."""
+    """Return the remaining processes of this user's virtual machines with kernels of the cache, by session: all of
+    their process groups, which a machine's processes cannot leave and others cannot join."""
     orphans = list(_orphans())
     groups = {(one.session, one.group) for one in orphans if _is_kernel(_PROC / str(one.pid), cache)}
     found: dict[int, list[Orphan]] = {}
@@ -80,7 +80,7 @@ def _fields(process: Path) -> list[str]:
 
 
 def _is_alive(process: Path) -> bool:
-    """Whether a process has not ended; one that has may not have been waited for yet."""
+    """Whether a process has not ended; an ended one may be a zombie that was not waited for yet."""
     try:
         return _fields(process)[0] not in _GONE
     except OSError:
@@ -88,9 +88,10 @@ def _is_alive(process: Path) -> bool:
 
 
 def _is_kernel(process: Path, cache: Path) -> bool:
-    """Whether a process runs a kernel that netwarp built (one of the cache may have been removed), confined as a
-    machine is. In a container all processes may be under a filter of system calls, and User Mode Linux is not netwarp's
-    alone.
+    """Whether a process runs a kernel of the cache (which may have been removed since), confined as a machine is.
+
+    Both are checked: in a container all processes may have a filter of system calls, and other software uses User Mode
+    Linux, too.
     """
     try:
         status = (process / "status").read_text()

@@ -1,6 +1,6 @@
-"""The host's programs that run in a lab, found and loaded as the lab does: what decides a result is in every run's id.
+"""The host's programs that run in a lab, found and loaded as the lab does. Their digests are in every run's id.
 
-Nothing here depends on the environment of who runs netwarp: neither on PATH nor on LD_PRELOAD or LD_LIBRARY_PATH.
+Nothing here depends on the user's environment: neither on PATH nor on LD_PRELOAD or LD_LIBRARY_PATH.
 """
 
 import hashlib
@@ -21,25 +21,25 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 
 FILTER_COMPILER = "tcpdump"
-"""What makes a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""
+"""The program that compiles a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""
 
 _PREFIX = "program "
 _LDD_S = 60.0
 _ELF = b"\x7fELF"
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
-"""The loader of the psABI, which ldd asks as well; but that is a script, which takes longer than all its answers. Of
-what it cannot load, such as a program for 32 bits, ldd may know more."""
+"""The loader of the psABI. It is asked directly because ldd, a script that asks it as well, is slow; ldd is asked about
+files that it cannot load, such as 32-bit programs."""
 
 
 def find_program(name: str) -> Path | None:
-    """The file that a lab starts under this name; None if there is none."""
+    """Find the file that a lab starts under this name; None if there is none."""
     found = shutil.which(name, path=SEARCH_PATH)
     return Path(found) if found else None
 
 
 def tc_directory() -> Path | None:
-    """Where tc has its tables of distributions (`normal.dist`) and its plug-ins; None if it has none."""
-    # Debian keeps them with the libraries of the machine's architecture.
+    """Find tc's directory of distributions (`normal.dist`) and plug-ins; None if there is none."""
+    # Debian keeps it with the libraries of the machine's architecture.
     directories = (f"/usr/lib/{platform.machine()}-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc")
     return next((path for path in map(Path, directories) if path.is_dir()), None)
 
@@ -49,7 +49,7 @@ def tc_digest() -> str:
     tc, directory = find_program("tc"), tc_directory()
     if tc is None:
         raise EngineError(
-            f"The program tc is missing, which sets up the queues (looked for in {SEARCH_PATH}): install iproute2 "
+            f"The program tc, which sets up the queues, is missing (looked for in {SEARCH_PATH}): install iproute2 "
             "(`netwarp doctor`)."
         )
     return _total([tc, *_libraries(tc), *(sorted(directory.iterdir()) if directory else ())])
@@ -66,25 +66,25 @@ def libraries_digest(*programs: Path) -> str:
 
 
 def program_digests(scenario: Scenario) -> dict[str, str]:
-    """`program NAME` → SHA-256 of its file and libraries, for what runs in a lab at any point of a scenario.
+    """Return `program NAME` → SHA-256 of its file and libraries, for programs in a lab at any point of a scenario.
 
-    A program is what a kind of flow always starts, the first word of a command, what interprets it if it is a script,
-    and every word that is the absolute path of a file (a script); where a capture has a filter also tcpdump. What such
-    a program reads or starts itself is not known. One that is not there is left out: its run will say so. Raises
+    The programs are those that a kind of flow always starts, the first word of each command, its interpreter if it is
+    a script, every word that is the absolute path of a file (a script), and tcpdump if a capture has a filter. Files
+    that a program itself reads or starts are not known. A missing program is left out: its run will report it. Raises
     EngineError.
     """
     return _digests(sorted({name for _, name in _names(scenario.source.data)}))
 
 
 def program_names(scenario: Scenario) -> list[str]:
-    """The programs that a scenario starts by name, without those that it names by their path."""
+    """Return the programs that a scenario starts by name, without those that it names by path."""
     return sorted({name for _, name in _names(scenario.source.data) if "/" not in name})
 
 
 def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
-    """The files that a scenario names as programs, or in their words, by absolute path: where it does, and the file.
+    """Find the files that a scenario names as programs, or by absolute path in their arguments: place and file.
 
-    Those that are not there are left out, and what is the guest's own.
+    Missing files are left out, and paths that are the guest's own (`guests_own`).
     """
     for keys, name in _names(scenario.source.data):
         found = find_program(name) if "/" not in name else Path(name)
@@ -93,22 +93,22 @@ def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
 
 
 def named_paths(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
-    """The programs that a scenario names by absolute path, be they there or not: where it does, and the path."""
+    """Find the programs that a scenario names by absolute path, whether or not they exist: place and path."""
     yield from ((keys, Path(name)) for keys, name in _names(scenario.source.data) if name.startswith("/"))
 
 
 def guests_own(path: Path) -> bool:
-    """Whether a path is another file in a lab, whatever the host has there."""
+    """Whether a path refers to the guest's own file in a lab, whatever the host has there."""
     return path.is_relative_to("/proc") or any(path.is_relative_to(place) for place in ("/sys", "/dev", "/run"))
 
 
 def programs_here(identity: Mapping[str, str]) -> dict[str, str]:
-    """Of the programs that an identity names, what this machine has under their names now; without those it lacks."""
+    """Return this machine's digests of the programs that an identity names, without those that are missing."""
     return _digests([key.removeprefix(_PREFIX) for key in identity if key.startswith(_PREFIX)])
 
 
 def digests_of(names: Iterable[str]) -> dict[str, str]:
-    """`program NAME` → SHA-256 of its file and libraries; without those that are not there. Raises EngineError."""
+    """Return `program NAME` → SHA-256 of its file and libraries, without missing programs. Raises EngineError."""
     return _digests(names)
 
 
@@ -117,7 +117,7 @@ def _digests(names: Iterable[str]) -> dict[str, str]:
 
 
 def _names(data: JsonObject) -> Iterator[tuple[Keys, str]]:
-    """Where a scenario names a program or a file, and the name."""
+    """Find the programs and files that a scenario names: place and name."""
     for path, value in (*_given(data), *varied(data)):
         keys = tuple(path.split("."))
         match keys:
@@ -136,7 +136,7 @@ def _names(data: JsonObject) -> Iterator[tuple[Keys, str]]:
 
 
 def _given(data: JsonObject) -> Iterator[tuple[str, Json]]:
-    """Paths of what programs follow from in a scenario's own sections, and their values."""
+    """Find the fields of a scenario that determine programs: their paths and values."""
     for name, flow in as_table(data.get("flows")).items():
         yield from ((f"flows.{name}.{field}", value) for field, value in as_table(flow).items())
     for name, tuner in as_table(data.get("tuners")).items():
@@ -156,7 +156,7 @@ def _command(value: object) -> Iterator[str]:
 
 
 def _of_command(value: object, described: JsonObject) -> Iterator[str]:
-    """The files that a command of the user's own names, from its directory, and what interprets its program."""
+    """Find the files that a user's command names, relative to its directory, and the interpreter of its program."""
     words = [word for word in _list(value) if isinstance(word, str)]
     directory = Path(str(described.get("directory", "/")))
     for number, word in enumerate(words):
@@ -173,7 +173,7 @@ def _files(words: object) -> Iterator[str]:
 
 
 def _is_file(word: str) -> bool:
-    """Whether a word is the absolute path of a file of the host's (for which one has to ask: a pipe may never end)."""
+    """Whether a word is the absolute path of a regular file of the host (a pipe could never be read to its end)."""
     try:
         return word.startswith("/") and not guests_own(Path(word)) and Path(word).is_file()
     except (OSError, ValueError):
@@ -190,7 +190,7 @@ def _find(name: str) -> Path | None:
 
 
 def _interpreters(script: Path) -> list[str]:
-    """What a script's first line starts (execve(2)), and what env(1) starts if it is that; none of another program."""
+    """Return the program in a script's first line (execve(2)), and the one that env(1) starts; empty for a binary."""
     try:
         with script.open("rb") as file:
             head = file.read(256)
@@ -219,7 +219,7 @@ _State = tuple[int, int, int, int]
 
 
 def _state(path: Path) -> _State:
-    """What changes with a file's content. The modification time can be set back, the time of that cannot."""
+    """Return a key that changes with a file's content: mtime can be set back, but ctime cannot."""
     stat = path.stat()
     return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
@@ -231,9 +231,9 @@ def _content(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) 
 
 
 def _libraries(path: Path) -> tuple[Path, ...]:
-    """What the loader would load with a program in a lab, the loader itself included, in its order; none of a script.
+    """Return the libraries of a program in a lab, with the loader, in the order of loading; empty for a script.
 
-    Most of iperf3 is in one of them. Raises EngineError, OSError.
+    They count because most of iperf3 is in a library. Raises EngineError, OSError.
     """
     return _loaded(path, *_state(path))
 
@@ -248,7 +248,7 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
     ldd = find_program("ldd")
     if ldd is None:
         raise EngineError(
-            f"The program ldd is missing (looked for in {SEARCH_PATH}), which names a program's libraries."
+            f"The program ldd, which lists a program's libraries, is missing (looked for in {SEARCH_PATH})."
         )
     try:
         return _named_in(_output_of(ldd, path, timeout_s=_LDD_S) or "")
@@ -257,10 +257,10 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
 
 
 def _output_of(*command: str | Path, timeout_s: float | None = None) -> str | None:
-    """What it prints about a program's libraries; None if it cannot say. Raises TimeoutExpired."""
+    """Return what the command prints about a program's libraries; None if it fails. Raises TimeoutExpired."""
     output = subprocess.run(
         command,
-        # That of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).
+        # The environment of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).
         env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -30,7 +30,7 @@ ENGINES: Mapping[str, EntryPoint] = {
 
 
 def engine_names() -> list[str]:
-    """The names of all engines there are, netwarp's own first."""
+    """The names of all engines, netwarp's own first."""
     return list(dict.fromkeys([*ENGINES, *sorted(entry_points(group=GROUP).names)]))
 
 
@@ -49,7 +49,8 @@ def find_same_engine(spec: EngineSpec) -> Engine:
 
 
 def with_kernel_of(engine: Engine, digest: str | None) -> Engine:
-    """This engine with the kernel of that digest; None: as it is. Raises EngineError, MissingPartError."""
+    """Return this engine with the kernel of that digest; the same engine for None. Raises EngineError,
+    MissingPartError."""
     if digest is None:
         return engine
     return find_engine(engine.spec.name, replace(engine.spec.options, kernel=f"{BY_DIGEST}{digest}"))
@@ -62,6 +63,6 @@ def _offered(name: str) -> Find:
         raise EngineError(f'There is no engine "{name}"{did_you_mean(name, known)}; there are: {", ".join(known)}.')
     try:
         find: Find = next(iter(offered)).load()
-    except Exception as error:  # whatever a module of someone else's raises when it is imported
+    except Exception as error:  # another package's module may raise anything when it is imported
         raise EngineError(f'The engine "{name}" cannot be loaded: {type(error).__name__}: {error}') from error
     return find

@@ -1,10 +1,12 @@
-"""What the programs of netwarp's agent report about a run, in JSON."""
+"""Reports of netwarp's agent about a run, in JSON."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TypedDict
 
 from netwarp.json_values import Json
+from netwarp.store.run_status import RunStatus
 
 
 class RunningProgram(TypedDict):
@@ -17,11 +19,29 @@ class RunningProgram(TypedDict):
     time_ns: int
 
 
-class GuardReport(TypedDict):
-    """What the guard of a virtual machine says of its end; seconds are of the wall clock."""
+class End(StrEnum):
+    """The end of a run's programs: by themselves, or the reason why they were killed."""
 
-    end: str
-    """`ended`, or why it was killed: `cancelled`, `time_limit`, `stuck` … (`agent/src/guard/mod.rs`)."""
+    ENDED = "ended"
+    CANCELLED = "cancelled"
+    """By the user."""
+    TIME_LIMIT = "time_limit"
+    COMPUTING = "computing"
+    """A program computed too long without a system call."""
+    STUCK = "stuck"
+    """The machine's kernel computes, and its time stands still."""
+    RECORD_ERROR = "record_error"
+    """The records could not be written."""
+    OUTPUT_CLOSED = "output_closed"
+    """No program reads the command's output any more."""
+    KEEPER_GONE = "keeper_gone"
+    """The process that ends the machine with its guard has ended."""
+
+
+class GuardReport(TypedDict):
+    """The report of a virtual machine's guard about its end; seconds are real time."""
+
+    end: End
     exit_status: int | None
     real_s: float
     own_s: float
@@ -36,9 +56,9 @@ class GuardReport(TypedDict):
 
 
 class SupervisorReport(TypedDict):
-    """What the supervisor of a lab in this machine's own kernel says of its end."""
+    """The report of the supervisor of a lab in this machine's kernel about its end."""
 
-    end: str
+    end: End
     exit_status: int | None
     real_s: float
     cpu_s: float
@@ -48,7 +68,7 @@ class SupervisorReport(TypedDict):
 
 
 class CommandFacts(TypedDict, total=False):
-    """What of a command's end goes into status.json."""
+    """Facts about a command's end in status.json."""
 
     exit_code: int
     duration_ns: int
@@ -60,7 +80,7 @@ class CommandFacts(TypedDict, total=False):
 
 
 class RunFacts(CommandFacts, total=False):
-    """What status.json says of a run beside its status: seconds, and what an engine or the analysis found odd."""
+    """Facts about a run in status.json, beside its status: seconds, and oddities that engine or analysis found."""
 
     real_s: float
     own_s: float
@@ -81,8 +101,8 @@ class FoundFields(TypedDict, total=False):
 
 
 class AgentOutcome(CommandFacts, total=False):
-    """How a run went, as the agent that made it says; `overdue` is why a command counts as failed."""
+    """The agent's report about a run; `overdue` says why a command counts as failed."""
 
-    status: str
+    status: RunStatus
     reason: str
     overdue: str

@@ -1,4 +1,4 @@
-"""The process of the agent that makes one run and reports how it went: waiting for it, ending it."""
+"""The agent's process that executes one run and reports how it went: starting it, waiting for it, ending it."""
 
 import json
 import os
@@ -21,12 +21,12 @@ _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
 _CONSOLE_BYTES = 16 << 20
-"""What is kept of a console at most."""
+"""The maximum number of bytes that are read from a console."""
 _OUTCOME_BYTES = 1 << 20
 
 
 def start(command: Sequence[str], inherited: Sequence[int] = ()) -> "subprocess.Popen[bytes]":
-    """Start it with the `inherited` descriptors. Its standard input is for closing: then it ends the run."""
+    """Start it with the `inherited` descriptors. It ends the run when its standard input is closed."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -38,16 +38,16 @@ def start(command: Sequence[str], inherited: Sequence[int] = ()) -> "subprocess.
 
 
 def wait(process: "subprocess.Popen[bytes]", time_limit_s: float, cancelled: threading.Event) -> tuple[Json, str]:
-    """The report, or None and what it complained of.
+    """Wait for the process; return its report (None if it has none), and its standard error.
 
-    It keeps the time limit itself; the deadline here is for one that hangs: on a busy host one that does not may take
-    longer, as long as it shows signs of life.
+    The process keeps the time limit itself; the deadline here is for one that hangs. It is extended as long as the
+    process shows signs of life, because on a busy host it may take longer.
     """
     finished = threading.Event()
     collected: list[bytes] = []
 
     def collect() -> None:
-        # Not communicate(): it would close standard input, which tells it to end the run.
+        # Not communicate(): it would close standard input, which tells the process to end the run.
         assert process.stdout and process.stderr
         collected.extend((process.stdout.read(), process.stderr.read()))
         finished.set()
@@ -70,7 +70,7 @@ def wait(process: "subprocess.Popen[bytes]", time_limit_s: float, cancelled: thr
 
 
 def _sign_of_life(pid: int, limit_s: float) -> object:
-    """What changes while a process does something, or waits for a processor; None once it has computed too long."""
+    """Return a value that changes while a process works or waits for a processor; None if it has computed too long."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         status = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
@@ -83,8 +83,7 @@ def _sign_of_life(pid: int, limit_s: float) -> object:
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Whatever happened, it is gone afterwards, and with it what it started, even where something killed it and what it
-    had for that."""
+    """End the process and everything that it started, even if it and its keeper were killed."""
     if process.stdin:
         process.stdin.close()
     try:
@@ -100,14 +99,14 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def end_in_words(name: str, what: str, status: int) -> str:
-    """What to say of one that said nothing: its `name`, and `what` it has ended."""
+    """Say how a process without a report ended: its `name`, and `what` ended with it."""
     if status < 0:
         return f"its {name} was killed ({signal.Signals(-status).name}), and {what} with it"
     return f"its {name} ended without a report (exit status {status})"
 
 
 def read_outcome(directory: Path) -> AgentOutcome | None:
-    """How the run went, as the agent in it wrote; None if it could not. The file is removed."""
+    """Read the agent's report about the run, and remove the file; None if there is none."""
     path = directory / OUTCOME
     try:
         outcome = json.loads(read_start(path, _OUTCOME_BYTES))
@@ -118,7 +117,7 @@ def read_outcome(directory: Path) -> AgentOutcome | None:
 
 
 def console_lines(directory: Path) -> list[str]:
-    """What was printed while the run lasted; empty if that cannot be read."""
+    """Return the lines that were printed during the run; empty if they cannot be read."""
     try:
         text = read_start(directory / CONSOLE, _CONSOLE_BYTES).decode(errors="replace")
     except OSError:
@@ -128,6 +127,6 @@ def console_lines(directory: Path) -> list[str]:
 
 
 def console_tail(directory: Path) -> str:
-    """The end of the console, if it explains what happened."""
+    """The end of the console, as the end of a sentence."""
     tail = console_lines(directory)[-_TAIL_LINES:]
     return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"

@@ -51,6 +51,7 @@ from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
 from netwarp.scratch import MEMORY, scratch
+from netwarp.store.run_status import RunStatus
 from netwarp.words import nearest
 
 _FIX = "`netwarp kernel build` builds it again."
@@ -62,7 +63,7 @@ NAME = "uml"
 
 @dataclass(frozen=True)
 class UmlEngine:
-    """A kernel, the agent, a place for memory files, and what runs may `read` beside what all may; see `Engine`."""
+    """A kernel, the agent, a directory for memory files, and additional paths that runs may `read`; see `Engine`."""
 
     kernel: Kernel
     agent: Path
@@ -85,7 +86,7 @@ class UmlEngine:
 
     @cached_property
     def facts(self) -> Mapping[str, Json]:
-        """Version and drop reasons of the kernel, and what built it. Raises EngineError."""
+        """Version and drop reasons of the kernel, and the command that built it. Raises EngineError."""
         described = _described(self.kernel)
         return {
             "kernel": {
@@ -112,7 +113,7 @@ class UmlEngine:
         }
 
     def verify(self) -> None:
-        """Raise EngineError unless the kernel's binary is the one that was built; one that changes is read again."""
+        """Raise EngineError unless the kernel's binary is the one that was built; a changed file is read again."""
         try:
             found = digest_of(self.kernel.path)
         except OSError as error:
@@ -124,19 +125,19 @@ class UmlEngine:
             )
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
-        """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
+        """Return the identity with the programs of this machine that run in the scenario's labs. Raises EngineError."""
         return {**self.own_identity, **_named_kernels(scenario), **program_digests(scenario), **_compiler(scenario)}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
-        """With the programs that `asked` names. Raises EngineError."""
+        """Return the identity with the programs that `asked` names. Raises EngineError."""
         return {**self.own_identity, **_kernels_here(asked), **programs_here(asked)}
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-        """What Landlock would keep from it, files that are not there, and those that are too large to digest."""
+        """Find files that Landlock would withhold from it, missing files, and those that are too large to digest."""
         return withheld(scenario, self.agent, self.read)
 
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
-        """Congestion controls and queue disciplines that the kernel lacks. Raises EngineError."""
+        """Find congestion controls and queue disciplines that the kernel lacks. Raises EngineError."""
         described = _described(self.kernel)
         yield from module_problems(plan, self.kernel, described)
         modules = [module for _, module in modules_of(plan)]
@@ -157,12 +158,12 @@ class UmlEngine:
                 )
 
     def builds(self, plan: Plan) -> Sequence[ModuleBuild]:
-        """The modules of the plan, compiled for this kernel; see `CompilesModules`. Raises EngineError."""
+        """Compile the modules of the plan for this kernel; see `CompilesModules`. Raises EngineError."""
         return module_builds(plan, self.kernel)
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What this machine's host lacks to keep what a scenario runs from everything else. Raises EngineError."""
+        """The confinement of a scenario's programs that this host cannot enforce. Raises EngineError."""
         try:
             return confinement_here(self.agent).lacks
         except AgentError as error:
@@ -174,25 +175,27 @@ class UmlEngine:
             self.verify()
             job = replace(job, memory_bytes=machine_bytes(self.kernel.path, job.memory_bytes))
         except EngineError as error:
-            return Outcome("failed", str(error))
+            return Outcome(RunStatus.FAILED, str(error))
         if reason := too_many_mappings(job.lab):
-            return Outcome("failed", reason, by_host=True)
+            return Outcome(RunStatus.FAILED, reason, by_host=True)
         _raise_open_files()
         if missing := [str(path) for path in job.read if not path.exists()]:
-            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
+            return Outcome(
+                RunStatus.FAILED, f"it was to read {' and '.join(missing)}, which this machine does not have"
+            )
         try:
-            # A directory for one machine's memory file, since a machine may write to all that is beside it. The guard
-            # removes it as well, should this process be killed.
+            # Each machine has a directory for its memory file, because it may write to all files in it. If this process
+            # is killed, the guard removes it.
             with reserved(self.memory_dir, job.memory_bytes, cancelled), scratch(MEMORY, self.memory_dir) as memory:
                 return self._run(job, directory, memory, cpu, cancelled)
         except NoRoomError as error:
-            return Outcome("failed", str(error), by_host=True)
+            return Outcome(RunStatus.FAILED, str(error), by_host=True)
 
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         try:
             modules = hand_over(job.lab, self.kernel, directory)
         except (EngineError, KernelError) as error:
-            return Outcome("failed", str(error))
+            return Outcome(RunStatus.FAILED, str(error))
         try:
             with live_descriptors(job.live) as live, keyboard(job) as keys:
                 command = self._command(job, directory, memory, cpu, {**live, **keys})
@@ -204,7 +207,7 @@ class UmlEngine:
                 finally:
                     end(guard)
         except EngineError as error:
-            return Outcome("failed", str(error))
+            return Outcome(RunStatus.FAILED, str(error))
         finally:
             shutil.rmtree(directory / ".uml", ignore_errors=True)
             shutil.rmtree(directory / MODULES, ignore_errors=True)
@@ -212,7 +215,7 @@ class UmlEngine:
         said = said or end_in_words("guard", "the virtual machine", guard.returncode)
         if report is None:
             # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
-            return Outcome("failed", said, by_host=True)
+            return Outcome(RunStatus.FAILED, said, by_host=True)
         blamed = complaint(directory, modules, job.lab.t0_ns)
         advice = None if self._has_shadow else hint(directory, modules)
         return judged(job, directory, cast(GuardReport, report), odd, (blamed, advice))
@@ -241,7 +244,7 @@ class UmlEngine:
             command += ["--cpu", str(cpu)]
         if self._has_shadow:
             command.append("--shadow")
-        if job.lab.exec:
+        if job.lab.has_output:
             command += ["--output", "--kept-bytes", str(job.lab.record.kept_bytes)]
         if job.lab.record.exact:
             command.append("--exact")
@@ -251,15 +254,15 @@ class UmlEngine:
 
 
 def _raise_open_files() -> None:
-    """As many open files as this process may have, for it and the machines that it starts: each file that a program of
-    a lab has open takes one of the machine's. How many a program may open is the lab's own setting (`open_files`)."""
+    """Raise the limit of open files of this process and the machines that it starts to its maximum: each file that a
+    program of a lab has open takes one of the machine's. The program's own limit is the lab's (`open_files`)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def find_uml_engine(options: EngineOptions) -> UmlEngine:
-    """The engine of this machine. Raises EngineError saying what is missing, MissingPartError for its kernel."""
+    """Find the engine on this machine. Raises EngineError saying what is missing, MissingPartError for its kernel."""
     try:
         found, agent = _find_kernel(options.kernel), find_agent()
     except (KernelError, AgentError) as error:
@@ -296,7 +299,7 @@ def _named_kernels(scenario: Scenario) -> dict[str, str]:
 
 
 def _kernels_here(asked: Mapping[str, str]) -> dict[str, str]:
-    """Of the named kernels that an identity has, those whose image is here, under whatever name."""
+    """Return the named kernels of an identity whose image is here, under any name."""
     here = {kernel.digest for kernel in list_kernels()}
     return {key: digest for key, digest in asked.items() if key.startswith(key_of_kernel("")) and digest in here}
 
@@ -309,7 +312,7 @@ def _described(kernel: Kernel) -> KernelDescription:
 
 
 def _compiler(scenario: Scenario) -> Mapping[str, str]:
-    """What compiles the modules of a scenario, if it has any. Raises EngineError."""
+    """Return the digests of the compiler's programs, if a scenario has modules. Raises EngineError."""
     try:
         return digests_of(compiler_paths()) if names_modules(scenario.source.data) else {}
     except KernelError as error:
@@ -317,7 +320,7 @@ def _compiler(scenario: Scenario) -> Mapping[str, str]:
 
 
 def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
-    """What the sections of a plan's scenarios ask of the kernel, those of tuners that no run uses left out."""
+    """Find the kernel features that the sections of a plan's scenarios need, without tuners that no run uses."""
     tuners = {section.tuner for _, section in plan.sections if isinstance(section, RunOptions)}
     for key, section in plan.sections:
         if key[0] != "tuners" or key[1] in tuners:

@@ -1,4 +1,4 @@
-"""How a run in a machine of its own went: what the guard, the agent and the console say, in one outcome."""
+"""The outcome of a run in a virtual machine, from the guard's report, the agent's and the console."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,11 +6,12 @@ from pathlib import Path
 from netwarp.engines.base import Job, Outcome
 from netwarp.engines.console import death, killed_by_host, last_words, of_waiting, out_of_mappings, out_of_memory
 from netwarp.engines.exec import facts_of, failure_of, in_vain, not_kept
-from netwarp.engines.reports import AgentOutcome, FoundFields, GuardReport, RunFacts, RunningProgram
+from netwarp.engines.reports import AgentOutcome, End, FoundFields, GuardReport, RunFacts, RunningProgram
 from netwarp.engines.supervisor import console_tail, read_outcome
+from netwarp.store.run_status import RunStatus
 
 _NAMED = 5
-"""How many odd files a reason names."""
+"""The maximum number of odd files that a reason names."""
 
 
 def judged(
@@ -20,8 +21,8 @@ def judged(
     odd: Sequence[str],
     of_modules: tuple[str | None, str | None],
 ) -> Outcome:
-    """How a run went, by the guard's report; `odd` are files in its directory that are not regular ones, and
-    `of_modules` is what these did wrong, and what to try if they may have."""
+    """Judge a run by the guard's report; `odd` are files in its directory that are not regular, and `of_modules` is the
+    error that modules caused, and the advice if they may have caused one."""
     blamed, advice = of_modules
     facts: RunFacts = {
         "real_s": report["real_s"],
@@ -30,13 +31,13 @@ def judged(
         "events": report["events"],
         "confinement": report["confinement"],
     }
-    if report["end"] == "cancelled":
-        return Outcome("cancelled", "it was interrupted", facts)
+    if report["end"] == End.CANCELLED:
+        return Outcome(RunStatus.CANCELLED, "it was interrupted", facts)
     outcome = read_outcome(directory)
     facts = {**facts, **facts_of(outcome or {})}
     found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
-        # First what may have led to the rest.
+        # Causes come before their consequences.
         out_of_memory(directory),
         blamed or _killed(job, directory, report) or _failure(job, outcome, directory, report),
         out_of_mappings(directory),
@@ -44,13 +45,13 @@ def judged(
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
     reason = f"{reason}; {advice}" if reason and advice else reason
-    by_host = report["by_host"] or (report["end"] == "ended" and killed_by_host(report["exit_status"], directory))
+    by_host = report["by_host"] or (report["end"] == End.ENDED and killed_by_host(report["exit_status"], directory))
     notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))
-    return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
+    return Outcome(RunStatus.FAILED if reason else RunStatus.OK, reason, facts, found, bool(reason) and by_host, notes)
 
 
 def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
-    """That a run took longer than its limit, if it did, because the host gave it no processor meanwhile."""
+    """Say that a run took longer than its limit because the host gave it no processor for some time."""
     if report["real_s"] > job.time_limit_s > report["own_s"]:
         yield (
             f"the host was busy: it took {report['real_s']:.0f} s, of which {report['own_s']:.0f} s count for its "
@@ -59,27 +60,27 @@ def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
 
 
 def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
-    """Why the guard ended the machine, if it did."""
+    """Say why the guard ended the machine; None if it did not."""
     running = _running(job, report["running"], directory)
-    if report["end"] == "output_closed":
+    if report["end"] == End.OUTPUT_CLOSED:
         return "its output is no longer read"
-    if report["end"] == "time_limit":
+    if report["end"] == End.TIME_LIMIT:
         overdue = f"it did not end within {job.time_limit_s:g} s of its own time ([run] time_limit)"
         return f"{overdue}: {running}" if running else overdue + console_tail(directory)
-    if report["end"] == "computing":
+    if report["end"] == End.COMPUTING:
         return (
             f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
             f"meanwhile: {running or 'the machine did not say which'}. If it would end eventually, raise [run] "
             f"time_limit: a program may compute for a tenth of it"
         )
-    if report["end"] == "stuck":
+    if report["end"] == End.STUCK:
         tail = "" if out_of_memory(directory) else console_tail(directory)
         return f"the machine's kernel computes without end, and virtual time stands still{tail}"
     return f"its records could not be written: {report['error']}" if report["error"] else None
 
 
 def _running(job: Job, answer: RunningProgram | None, directory: Path) -> str | None:
-    """Which program a machine ran when it was ended, what was seen of it, and which others wait by computing."""
+    """Say which program a machine ran when it was ended, what was seen of it, and which others wait by computing."""
     if answer is None:
         return None
     at_s = (answer["time_ns"] - job.lab.t0_ns) / 1e9
@@ -90,11 +91,9 @@ def _running(job: Job, answer: RunningProgram | None, directory: Path) -> str | 
 
 
 def _failure(job: Job, outcome: AgentOutcome | None, directory: Path, report: GuardReport) -> str | None:
-    """Why the run failed, as the agent reports it, or that it could report nothing."""
+    """Say why the run failed, as the agent reports it, or how the machine died; None if it did not fail."""
     if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
-    if outcome["status"] != "ok":
+    if outcome["status"] != RunStatus.OK:
         return str(outcome.get("reason", "the agent gave no reason"))
-    return failure_of(
-        outcome.get("exit_code"), outcome.get("overdue"), typed=bool(job.lab.exec and job.lab.exec.terminal)
-    )
+    return failure_of(outcome.get("exit_code"), outcome.get("overdue"), typed=job.lab.is_session)

@@ -1,4 +1,4 @@
-"""A plan → the runs of a result directory."""
+"""Execution: a plan → the runs of a result directory."""
 
 from netwarp.execute.execution import Execution
 from netwarp.execute.local import execute

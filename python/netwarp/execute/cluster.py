@@ -1,7 +1,8 @@
-"""Runs of a plan on many machines, through a Dask scheduler: the same bytes as here, since nothing else is allowed.
+"""Execution of a plan on many machines, through a Dask scheduler, with the same bytes as here.
 
-Dask moves the runs and their results, and gives a run that died with its worker to another. What netwarp adds: workers
-are asked what they make runs with before they get any, and only as many runs are under way as there are places for.
+Dask moves the runs and their results, and gives a run whose worker died to another worker. netwarp adds two things: a
+worker gets runs only if its identity is the same as here, and only as many runs are under way as the workers have
+places for.
 """
 
 import contextlib
@@ -19,16 +20,17 @@ from typing import Any
 from distributed import Client, Future, KilledWorker
 
 from netwarp.engines import Engine, EngineError, Outcome, with_kernel_of
-from netwarp.execute.execution import Execution, Progress, missing_runs
+from netwarp.execute.execution import Execution, Progress, RunEvent, missing_runs
 from netwarp.execute.single import RunSpec, record_failure, spec_of
 from netwarp.execute.worker import DamagedError, RemoteResult, make_run, unpack
 from netwarp.execute.worker_pool import WorkerPool
 from netwarp.plan import Plan, Run
 from netwarp.store.digests import compare_digests, digest_run, read_digests
 from netwarp.store.making import ResultWriter
+from netwarp.store.run_status import RunStatus
 
 _AHEAD = 2
-"""Runs under way for each place: one being made, one on its way."""
+"""Runs under way for each place: one is executed, and one is on its way."""
 _CONNECT_S = 15
 _POLL_S = 0.5
 _LOOK_S = 3.0
@@ -48,14 +50,15 @@ def execute_on_cluster(
     address: str,
     *,
     fail_fast: bool = False,
-    again: Collection[str] = (),
+    again: Collection[RunStatus] = (),
     progress: Progress = lambda event, run, outcome: None,
     report: Callable[[str], None] = lambda text: None,
 ) -> Execution:
-    """Make every run of `plan` that `result` does not have yet, on the workers of the Dask scheduler at `address`.
+    """Execute every run of `plan` that `result` does not have yet, on the workers of the Dask scheduler at `address`.
 
-    A worker whose kernel, agent, tools or netwarp differ from those here is named through `report`, and not used; with
-    none left to begin with, EngineError. When all go away later, the study waits for others. Otherwise as `execute`.
+    A worker whose kernel, agent, tools or netwarp differ from those here is named through `report`, and not used.
+    Raises EngineError if no worker can be used at the beginning; if all workers go away later, the study waits for
+    others. Otherwise as `execute`.
     """
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://\S+:\d+", address):
         raise EngineError(f'"{address}" is not the address of a Dask scheduler; write one such as tcp://host:8786')
@@ -83,7 +86,7 @@ class _Study:
         self.under_way: dict[Future[Any], _Sent] = {}
         self.finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
 
-    def make(self, plan: Plan, fail_fast: bool, again: Collection[str]) -> Execution:
+    def make(self, plan: Plan, fail_fast: bool, again: Collection[RunStatus]) -> Execution:
         self.pool.refresh()
         if not self.pool.fit:
             raise EngineError(_no_worker(self.pool))
@@ -115,13 +118,13 @@ class _Study:
                 looked = time.monotonic()
 
     def _send(self, todo: Iterator[Run]) -> bool:
-        """Fill the places; whether there is more to send."""
+        """Fill the workers' places; return whether there is more to send."""
         while len(self.under_way) < max(1, _AHEAD * self.pool.places):
             run = next(todo, None)
             if run is None:
                 return False
             self._submit(run, spec_of(run, with_kernel_of(self.engine, run.kernel)))
-            self.progress("start", run, None)
+            self.progress(RunEvent.START, run, None)
         return True
 
     def _submit(self, run: Run, spec: RunSpec) -> None:
@@ -146,13 +149,13 @@ class _Study:
             return
         sent = self.under_way.pop(future, None)
         if sent is None:
-            return  # it was sent to others meanwhile
+            return  # it has been sent to other workers meanwhile
         outcome = self._outcome(future, sent)
-        if outcome is None:  # it was lost on the way, and is made again
+        if outcome is None:  # it was lost on the way, and is executed again
             self._submit(sent.run, sent.spec)
             return
         self.execution.done[sent.run.id] = outcome
-        self.progress("end", sent.run, outcome)
+        self.progress(RunEvent.END, sent.run, outcome)
 
     def _outcome(self, future: Future[Any], sent: _Sent) -> Outcome | None:
         if future.status == "cancelled":
@@ -179,7 +182,7 @@ class _Study:
         return made.outcome
 
     def _look(self) -> None:
-        """See to workers that came and went; what waits for workers that are gone is sent to those that are there."""
+        """Update the workers; send runs that wait for workers which are gone to those that are there."""
         before = len(self.pool.fit)
         self.pool.refresh()
         if not self.pool.fit:
@@ -197,27 +200,27 @@ class _Study:
 
 @contextlib.contextmanager
 def _interruptions() -> Iterator[threading.Event]:
-    """SIGINT, SIGTERM and SIGHUP as an event: an exception of a handler is lost where it falls into a destructor, and
-    Dask's futures have those."""
+    """Yield an event that SIGINT, SIGTERM and SIGHUP set. An exception would be lost if the signal came during a
+    destructor, and Dask's futures have destructors."""
     heard = threading.Event()
     before: dict[int, Any] = {}
 
     def hear(number: int, frame: FrameType | None) -> None:
         heard.set()
         with contextlib.suppress(KeyboardInterrupt):
-            # The command line's own writes no more to a terminal that is gone.
+            # The command line's handler stops writing to a terminal that is gone.
             before[number](number, frame)
 
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if callable(handler := signal.getsignal(number)):  # else whoever started this wants it ignored
+            if callable(handler := signal.getsignal(number)):  # otherwise the caller has the signal ignored
                 before[number] = handler
                 signal.signal(number, hear)
     try:
         yield heard
     finally:
         for known, handler in before.items():
-            if signal.getsignal(known) is hear:  # else who heard it wants no second one
+            if signal.getsignal(known) is hear:  # otherwise the handler that was called has replaced it
                 signal.signal(known, handler)
 
 

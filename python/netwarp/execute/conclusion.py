@@ -1,7 +1,7 @@
-"""What is made of a run once its engine has ended: the network that its records show, digests, metrics, status.
+"""Completion of a run after its engine has ended: the network that its records show, digests, metrics, status.
 
-Apart from `single.py`, which comes before: what reads records takes longer to load than a short command takes to run,
-so that it is loaded while the first one runs.
+This is separate from `single.py` because the modules that read records take longer to load than a short command takes
+to run: they are loaded while the first run is executed.
 """
 
 from dataclasses import replace
@@ -12,14 +12,15 @@ from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import check_run
-from netwarp.discovery import discover, session_flows, with_connections
+from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
 from netwarp.engines.exec import failure_of
-from netwarp.engines.reports import FoundFields, RunFacts
-from netwarp.json_values import Json, JsonObject
+from netwarp.engines.reports import RunFacts
+from netwarp.json_values import JsonObject
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.status import write_status
 
@@ -29,29 +30,29 @@ KSELFTEST_SKIP = 4
 
 def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcome) -> Outcome:
     """Complete the directory of a run that its engine made; returns how it went, all considered. Raises StoreError."""
-    found = {**outcome.found, **_network(job, directory, outcome.found)}
+    found = {**outcome.found, **found_network(RunDir(directory), job.lab, outcome.found.get("duration_ns", 0))}
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)
-    if job.lab.exec and not job.lab.exec.terminal:
+    if job.lab.has_output and not job.lab.is_session:
         outcome = _with_own_tests(directory, outcome)
-    if outcome.status == "ok":
+    if outcome.status == RunStatus.OK:
         outcome = _charged(_analysed(directory, outcome), outcome.found.get("duration_ns"))
     return _filed(directory, outcome)
 
 
 def conclude_unmade(directory: Path, reason: str) -> Outcome:
-    """Complete the directory of a run that failed without having been made. Raises StoreError."""
+    """Complete the directory of a run that failed before it was executed. Raises StoreError."""
     write_digests(directory)
-    return _filed(directory, Outcome("failed", reason, by_host=True))
+    return _filed(directory, Outcome(RunStatus.FAILED, reason, by_host=True))
 
 
 def _filed(directory: Path, outcome: Outcome) -> Outcome:
-    """The outcome as it is written into status.json. Raises StoreError.
+    """Write the outcome to status.json, and return it. Raises StoreError.
 
-    A run that fails on a full disk has failed because of it, whatever it was that could not write.
+    If a run fails and the disk is full, the disk is named as the cause, no matter which part could not write.
     """
-    if outcome.status == "failed":
+    if outcome.status == RunStatus.FAILED:
         full = is_full(directory)
         if full:
             outcome = replace(outcome, reason=f"{outcome.reason}; the disk of the result is full: free some room")
@@ -67,38 +68,25 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
 
 
 def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
-    """The outcome with what is to be said of time that passed because programs waited by asking.
+    """Add notes or doubts about time that passed because programs waited by polling.
 
-    A command, which took `command_ns`, may have measured just that. In a lab the network goes on meanwhile, and what
-    is measured is the network's.
+    A command, which took `command_ns`, may have measured just this time. In a lab the network goes on meanwhile, and
+    the measurements are of the network.
     """
     charged = outcome.facts.get("charged", [])
-    if outcome.status == "failed" or not charged:
+    if outcome.status == RunStatus.FAILED or not charged:
         return outcome
     doubts = () if command_ns is None else tuple(charge_doubts(charged, command_ns))
     if not doubts:
         return replace(outcome, notes=(*outcome.notes, *charge_notes(charged)))
     reason = "; ".join(text for text in (outcome.reason, *doubts) if text)
-    return replace(outcome, status="suspect", reason=reason)
-
-
-def _network(job: Job, directory: Path, found: FoundFields) -> dict[str, Json]:
-    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
-    command = job.lab.exec
-    if command and job.lab.nodes:
-        flows = session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))
-        return {"flows": [flow.as_json() for flow in flows]}
-    if command:
-        network = discover(RunDir(directory), command.rate_bps)
-        return network.as_json() if network else {}
-    planned = with_connections(RunDir(directory), job.lab)
-    return {} if planned is None else {"flows": [flow.as_json() for flow in planned]}
+    return replace(outcome, status=RunStatus.SUSPECT, reason=reason)
 
 
 def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
-    """The outcome with what a command's own tests came to, if it printed that as TAP or KTAP: it fails if one did.
+    """Add the results of a command's own tests, if it printed them as TAP or KTAP; the run fails if one failed.
 
-    A command whose tests were all skipped has not failed, although it says so with kselftest's exit code.
+    A command whose tests were all skipped has not failed, although its exit code is kselftest's for skipped tests.
     """
     try:
         tests = own_tests(directory)
@@ -109,26 +97,26 @@ def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
     facts: RunFacts = {**outcome.facts, "tests": tests.counts}
     if failure := tests.failure:
         reason = f"{failure}; {outcome.reason}" if outcome.reason else failure
-        return replace(outcome, status="failed", reason=reason, facts=facts)
+        return replace(outcome, status=RunStatus.FAILED, reason=reason, facts=facts)
     if tests.is_skipped:
         outcome = replace(outcome, notes=(*outcome.notes, "all of its own tests were skipped"))
         if outcome.facts.get("exit_code") == KSELFTEST_SKIP and outcome.reason == failure_of(
             outcome.facts.get("exit_code")
         ):
-            outcome = replace(outcome, status="ok", reason=None)
+            outcome = replace(outcome, status=RunStatus.OK, reason=None)
     return replace(outcome, facts=facts)
 
 
 def _analysed(directory: Path, outcome: Outcome) -> Outcome:
-    """The outcome with what the records say of it; their metrics written."""
+    """Check the records, write their metrics, and return the outcome with the verdict."""
     try:
         with contained(directory, StoreError):
             verdict = check_run(directory)
-            if verdict.status != "failed":
+            if verdict.status != RunStatus.FAILED:
                 compute_metrics(RunDir(directory))
     except (StoreError, FaultError) as error:
         by_host = isinstance(error, StoreError) and is_without_room(error)
-        return replace(outcome, status="failed", reason=str(error), found={}, by_host=by_host)
+        return replace(outcome, status=RunStatus.FAILED, reason=str(error), found={}, by_host=by_host)
     return replace(
         outcome, status=verdict.status, reason=verdict.reason, found={}, notes=(*outcome.notes, *verdict.notes)
     )

@@ -1,4 +1,4 @@
-"""Runs of a plan on this machine: as many at once as asked for, each on a CPU of its own."""
+"""Execution of a plan on this machine: several runs at once, each on a separate CPU."""
 
 import contextlib
 import threading
@@ -7,15 +7,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from importlib import import_module
 
 from netwarp.engines import Engine, EngineError, Outcome, differing
-from netwarp.execute.execution import Execution, Progress, missing_runs
+from netwarp.execute.execution import Execution, Progress, RunEvent, missing_runs
 from netwarp.execute.processors import claimed_processor, processors
 from netwarp.execute.single import Cancelled, changed, execute_run
 from netwarp.plan import Plan, Run
 from netwarp.store.making import ResultWriter
+from netwarp.store.run_status import RunStatus
 
 _POLL_S = 0.2
 _FIRST_S = 0.1
-"""After so long a machine has begun its work: what else this process does meanwhile would delay that."""
+"""The time after which a machine has started: other work of this process would delay its start."""
 
 
 def execute(
@@ -25,16 +26,17 @@ def execute(
     *,
     jobs: int | None = None,
     fail_fast: bool = False,
-    again: Collection[str] = (),
+    again: Collection[RunStatus] = (),
     live: bool = False,
     progress: Progress = lambda event, run, outcome: None,
     spare: Callable[[], None] = lambda: None,
 ) -> Execution:
-    """Make every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but in
-    real time one alone, as runs disturb each other. Those with a status of `again` are made again, and replaced.
+    """Execute every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but
+    only one in real time, because runs disturb each other. Runs with a status of `again` are executed again, and
+    replaced.
 
-    What the commands of `live` runs print is seen here at once. `progress` hears ("start" | "end" | "kept", run,
-    outcome), from this thread for "end". A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
+    What the commands of `live` runs print is seen here at once. `progress` hears of every run (`RunEvent`), of
+    its end from this thread. A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
     is done, and returns with `interrupted`. `spare` is called at most once, in a thread, when a CPU has no more runs to
     make; not in real time. Raises StoreError, and EngineError where what runs are made with has
     changed since the plan was made.
@@ -47,11 +49,11 @@ def execute(
         with claimed_processor() as cpu:
             if cancelled.is_set():
                 raise Cancelled(run.id)
-            progress("start", run, None)
+            progress(RunEvent.START, run, None)
             if others := differing(engine, plan.identity):
                 raise EngineError(changed(others))
             outcome = execute_run(run, engine, result, cpu, cancelled, live=live, started=started)
-            if fail_fast and outcome.status == "failed":
+            if fail_fast and outcome.status == RunStatus.FAILED:
                 cancelled.set()  # here, before this thread takes the next run
             return outcome
 
@@ -77,10 +79,10 @@ def execute(
 
 @contextlib.contextmanager
 def _loaded_meanwhile(spare: Callable[[], None]) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
-    """Load what concludes runs while the first of them are being made, and call `spare` while the last ones are: each
-    from the call of one of the two that this yields on.
+    """Load the modules that conclude runs while the first runs are executed, and call `spare` during the last ones; the
+    two functions that it yields start these.
 
-    In a thread of its own, which no signal interrupts in the middle of an import: numpy cannot be loaded twice.
+    Both happen in a separate thread, so that no signal interrupts an import: numpy cannot be loaded twice.
     """
     started, idle, over = threading.Event(), threading.Event(), threading.Event()
 
@@ -109,6 +111,6 @@ def _collect(pending: "dict[Future[Outcome], Run]", execution: Execution, progre
         try:
             outcome = future.result()
         except Cancelled:
-            continue  # by a failure elsewhere, with fail_fast
+            continue  # another run failed, with fail_fast
         execution.done[run.id] = outcome
-        progress("end", run, outcome)
+        progress(RunEvent.END, run, outcome)

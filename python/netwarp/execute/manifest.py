@@ -17,14 +17,14 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.paths import value_at
 
 if TYPE_CHECKING:
-    # Their models are not needed to write them, and take time to make.
+    # Imported for types only: the models are not needed to write the files, and take time to create.
     from netwarp.store.documents import CasesJson, ManifestJson, PlanJson, PlannedRunJson
 
 
 def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> ManifestJson:
-    """Versions, digests, command line, host and date (UTC) of this invocation.
+    """Return versions, digests, command line, host and date (UTC) of this invocation.
 
-    `engine` is the name of the engine, or of the import, and `identity` what of it decides a result.
+    `engine` is the name of the engine, or of the import, and `identity` its parts that decide a result.
     """
     return {
         "netwarp": _version("netwarp"),
@@ -45,13 +45,13 @@ def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> Manif
 
 
 def _system() -> str:
-    """As `platform.platform()`, which runs a program (`uname -p`) to find the processor's name, and leaves it out."""
+    """Return the same as `platform.platform()`, which runs a program (`uname -p`) for a name that it leaves out."""
     host = os.uname()
     return "-".join((host.sysname, host.release, host.machine, "with", "".join(platform.libc_ver())))
 
 
 def _version(package: str) -> str:
-    """Of an installed package. `importlib.metadata.version` parses all of its description for that."""
+    """Return the version of an installed package. `importlib.metadata.version` is slow: it parses the description."""
     metadata = distribution(package).read_text("METADATA")
     if metadata is None or (found := re.search(r"^Version: (.+)$", metadata, re.MULTILINE)) is None:
         raise PackageNotFoundError(package)
@@ -61,12 +61,11 @@ def _version(package: str) -> str:
 def plan_json(
     plan: Plan, engine: str, seeds: Sequence[int] | None = None, cases: Sequence[str] | None = None
 ) -> PlanJson:
-    """The plan as written beside its results: axes and runs, each with id, seed, point and case.
+    """Return the plan as it is written beside its results: axes and runs, each with id, seed, point and case.
 
-    `cases` is what each case sets, by path, and `baseline` the case that the others are compared with, with what the
-    scenario itself says of these paths, as written.
-    `asked` is what was asked for beyond the file (settings, `seeds`, `cases`): with scenario.toml, all that it takes to
-    make the same plan again.
+    `cases` has the values that each case sets, by path, and `baseline` the case that the others are compared with,
+    with the values of the scenario at these paths, as written. `asked` has the settings, `seeds` and `cases` that were
+    given beyond the file: together with scenario.toml they make the same plan again.
     """
     runs: list[PlannedRunJson] = []
     for run in plan:

@@ -1,4 +1,4 @@
-"""CPUs: each run has one of its own, as long as there are enough."""
+"""Claims of CPUs: each run has a separate one, as long as there are enough."""
 
 import contextlib
 import fcntl
@@ -18,9 +18,10 @@ def processors() -> list[int]:
 
 @contextlib.contextmanager
 def claimed_processor() -> Iterator[int]:
-    """A CPU that no other run of this user on this machine has while the block lasts; if there is none, one in turn.
+    """Claim a CPU that no other run of this user has on this machine while the block lasts; if none is free, use the
+    next in turn.
 
-    A lock on a file in netwarp's cache is the claim, so that it ends with the process, however that ends.
+    The claim is a lock on a file in netwarp's cache, so it ends with the process, however the process ends.
     """
     available = processors()
     start = next(_turn)
@@ -34,7 +35,7 @@ def claimed_processor() -> Iterator[int]:
 
 
 def _claim(cpu: int, stack: contextlib.ExitStack) -> bool:
-    """Whether the CPU could be claimed until `stack` ends; false as well where the cache cannot be written."""
+    """Claim the CPU until `stack` ends; False if it is taken, or if the cache cannot be written."""
     directory = cache_directory().with_name("processors")
     try:
         directory.mkdir(parents=True, exist_ok=True)

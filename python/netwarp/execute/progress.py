@@ -1,4 +1,4 @@
-"""What a person sees while a plan is executed: a bar on a terminal, plain lines elsewhere. Everything to stderr."""
+"""Progress of a plan for the user: a bar on a terminal, plain lines elsewhere, all on standard error."""
 
 import threading
 import time
@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 from netwarp.engines import Outcome
+from netwarp.execute.execution import RunEvent
 from netwarp.plan import Plan, Run
+from netwarp.store.run_status import RunStatus
 
 
 class ProgressBar:
-    """A bar on a terminal, with words of the caller's and further columns behind it; nothing elsewhere."""
+    """A bar on a terminal, followed by the caller's text and further columns; nothing elsewhere."""
 
     def __init__(self, console: Console, *columns: ProgressColumn) -> None:
         self._progress = (
@@ -32,22 +34,22 @@ class ProgressBar:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is one."""
+        """Whether a bar is shown."""
         return self._progress is not None
 
     def start(self, description: str, total: int | None) -> None:
-        """Begin to show it."""
+        """Show the bar."""
         if self._progress is not None:
             self._task = self._progress.add_task(description, total=total, words="")
             self._progress.start()
 
     def update(self, completed: int, words: str, *, description: str | None = None, total: int | None = None) -> None:
-        """Move it on; what is None stays."""
+        """Move the bar on; a None leaves its description or total as it is."""
         if self._progress is not None:
             self._progress.update(self._task, completed=completed, words=words, description=description, total=total)
 
     def stop(self) -> None:
-        """Remove it."""
+        """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()
 
@@ -74,23 +76,23 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
 
-    def __call__(self, event: str, run: Run, outcome: Outcome | None) -> None:
+    def __call__(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
         """Hear of a run: it starts, ends with `outcome`, or was there already."""
         with self._lock:
             self._count(event, outcome)
-            if event == "end" and outcome is not None:
+            if event == RunEvent.END and outcome is not None:
                 self._report(run, outcome)
             self._bar.update(self._done + self._kept, self._state())
 
-    def _count(self, event: str, outcome: Outcome | None) -> None:
-        if event == "start":
+    def _count(self, event: RunEvent, outcome: Outcome | None) -> None:
+        if event == RunEvent.START:
             self._running += 1
-        elif event == "kept":
+        elif event == RunEvent.KEPT:
             self._kept += 1
         else:
             self._running -= 1
             self._done += 1
-            self._failed += outcome is not None and outcome.status == "failed"
+            self._failed += outcome is not None and outcome.status == RunStatus.FAILED
 
     def _state(self) -> str:
         minutes = max(time.monotonic() - self._begin, 1e-6) / 60
@@ -101,9 +103,9 @@ class RunProgress:
 
     def _report(self, run: Run, outcome: Outcome) -> None:
         number = f"[{self._done + self._kept}/{self._total}]"
-        if outcome.status != "ok":
+        if outcome.status != RunStatus.OK:
             self._say(f"{number} {run.label}: {outcome.status}: {outcome.reason}", "red")
-            if outcome.status == "failed":
+            if outcome.status == RunStatus.FAILED:
                 for line in self._printed(run):
                     self._say(f"    {line}")
         elif not self._bar.is_shown:

@@ -1,4 +1,4 @@
-"""One run from its plan to its place in the result directory: lab, engine, and what is made of it afterwards."""
+"""Execution of one run, from its plan to its place in the result directory: lab, engine, conclusion."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,16 +10,10 @@ from netwarp.engines.base import unheard
 from netwarp.json_values import JsonObject
 from netwarp.lab import build_lab, memory_bytes, unchecked
 from netwarp.plan import Run
-from netwarp.scenario.model.exec import ExecScenario
-from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.points.identity import with_kernel
 from netwarp.store.files import write_json
 from netwarp.store.making import ResultWriter
-
-_LIMIT_BASE_S = 120.0
-_LIMIT_PER_S = 2.0
-_EXEC_LIMIT_S = 600.0
-"""Of a command, whose duration nobody knows before."""
+from netwarp.store.run_status import RunStatus
 
 
 class Cancelled(Exception):
@@ -28,7 +22,7 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True)
 class RunSpec:
-    """All that it takes to make a run, here or on another machine: what the engine gets, and what run.json says."""
+    """Everything that is needed to execute a run, here or on another machine: the engine's job, and run.json."""
 
     job: Job
     description: JsonObject
@@ -45,9 +39,9 @@ def execute_run(
     live: bool = False,
     started: Callable[[], None] = unheard,
 ) -> Outcome:
-    """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError.
+    """Execute one run; a failed run has a directory as well, with the reason. Raises Cancelled, StoreError.
 
-    What the command of a `live` one prints is seen here at once. `started`: see `Job`.
+    The output of the command of a `live` run is printed here at once. `started`: see `Job`.
     """
     engine = with_kernel_of(engine, run.kernel)
 
@@ -64,18 +58,18 @@ def execute_run(
 def execute_spec(
     spec: RunSpec, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event
 ) -> Outcome:
-    """Make the run in an empty directory. Raises Cancelled, StoreError."""
+    """Execute the run in an empty directory. Raises Cancelled, StoreError."""
     write_json(directory / "run.json", spec.description)
     outcome = engine.run(spec.job, directory, cpu, cancelled)
-    if outcome.status == "cancelled":
+    if outcome.status == RunStatus.CANCELLED:
         raise Cancelled(spec.job.id)
-    from netwarp.execute.conclusion import conclude  # not sooner: it takes longer to load than a machine to start
+    from netwarp.execute.conclusion import conclude  # not earlier: it takes longer to load than a machine to start
 
     return conclude(spec.job, spec.description, directory, outcome)
 
 
 def record_failure(spec: RunSpec, result: ResultWriter, reason: str) -> Outcome:
-    """File the run as failed, without having made it. Raises StoreError."""
+    """Record the run as failed without executing it. Raises StoreError."""
     with result.making(spec.job.id) as directory:
         write_json(directory / "run.json", spec.description)
         from netwarp.execute.conclusion import conclude_unmade  # as above
@@ -84,27 +78,22 @@ def record_failure(spec: RunSpec, result: ResultWriter, reason: str) -> Outcome:
 
 
 def changed(others: Sequence[str]) -> str:
-    """Why a run is not made with what is another now than when its study was begun, and its id computed."""
+    """Say why a run is not executed: these parts of its identity have changed since its id was computed."""
     return f"{' and '.join(others)} has changed since the study began."
 
 
 def spec_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> RunSpec:
-    """All that it takes to make a run with this engine, whose kernel is that of the run; `check` may end it early."""
+    """Return the spec of a run for this engine, whose kernel must be that of the run; `check` may end it early."""
     job = job_of(run, engine, check)
     identity = with_kernel(identity_of(engine, run.scenario), None)
     return RunSpec(job, _description(run, job, engine, identity), identity)
 
 
 def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> Job:
-    """What the engine gets of a run."""
+    """Return the engine's job of a run."""
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
-    usual_s = _EXEC_LIMIT_S
-    if isinstance(scenario, ExecScenario) and scenario.exec.terminal:
-        usual_s = MAX_RUN_NS / 1e9
-    elif not isinstance(scenario, ExecScenario):
-        usual_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9
-    limit_s = usual_s if limit_ns is None else limit_ns / 1e9
+    limit_s = scenario.workload.limit_s if limit_ns is None else limit_ns / 1e9
     folder = scenario.source.folder.absolute()
     can = engine.capabilities
     lab = build_lab(run, exact=can.exact, real_time=can.clock == "real", check=check)
@@ -118,7 +107,7 @@ def _description(run: Run, job: Job, engine: Engine, identity: Mapping[str, str]
         "point": dict(run.point),
         "case": run.case,
         "scenario": {"name": run.scenario.name},
-        "warmup_ns": 0 if job.lab.exec else run.scenario.warmup,
+        "warmup_ns": run.scenario.workload.warmup_ns,
         "memory_bytes": job.memory_bytes,
         "engine": engine.spec.name,
         "kernel_name": run.scenario.kernel,

@@ -1,4 +1,4 @@
-"""A Dask worker's part of a study: it reports what it would execute runs with, and executes them."""
+"""A Dask worker's part of a study: it reports its identity, and executes runs."""
 
 import threading
 from collections import defaultdict
@@ -27,7 +27,7 @@ from netwarp.store.errors import StoreError, store_errors
 
 
 class DamagedError(StoreError):
-    """What came back is not what a worker made."""
+    """The files of a run that came back are not those that a worker made."""
 
 
 _cancelled: defaultdict[str, threading.Event] = defaultdict(threading.Event)
@@ -35,10 +35,10 @@ _cancelled: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 
 @dataclass(frozen=True)
 class WorkerIdentity:
-    """What a machine executes runs with. `identity` holds the digest of each part that decides a result's bytes.
+    """The identity of a machine: `identity` has the digest of each part that decides a result's bytes.
 
-    `parts` says where on that machine the parts lie that can be copied to it; `missing` names one that it lacks, which
-    would lie at `parts[missing]`. `problem` is what keeps it from making runs at all, as a sentence.
+    `parts` has the places on that machine of the parts that can be copied to it; `missing` names one that it lacks,
+    whose place would be `parts[missing]`. `problem` says why it cannot execute runs, as a sentence.
     """
 
     identity: Mapping[str, str]
@@ -50,20 +50,20 @@ class WorkerIdentity:
 
 @dataclass(frozen=True)
 class RemoteResult:
-    """A run made elsewhere: how it went, and its files by their relative paths. No outcome: it was cancelled."""
+    """A run from a worker: its outcome (None: it was cancelled), and its files by their relative paths."""
 
     outcome: Outcome | None
     files: Mapping[str, PickleBuffer]
 
 
 def identity_with(engine: Engine, asked: Mapping[str, str]) -> WorkerIdentity:
-    """What this process makes runs with, if it makes them with `engine`, of the programs that `asked` names."""
+    """Return the identity of this process with `engine`, and with the programs that `asked` names."""
     identity = {**identity_here(engine, asked), "netwarp": sources_digest()}
     return WorkerIdentity(identity, version("netwarp"), engine.parts)
 
 
 def worker_identity(engine: EngineSpec, asked: Mapping[str, str]) -> WorkerIdentity:
-    """What this worker makes runs with if it uses the engine of that name; without one, what is wrong."""
+    """Return the identity of this worker with the engine of that name, or the problem if it has no such engine."""
     identity = {"netwarp": sources_digest()}
     try:
         return identity_with(_engine(engine), asked)
@@ -74,7 +74,7 @@ def worker_identity(engine: EngineSpec, asked: Mapping[str, str]) -> WorkerIdent
 
 
 def make_run(spec: RunSpec, engine: EngineSpec, study: str) -> RemoteResult:
-    """Make the run, on a CPU of its own; `study` is the name that `cancel` goes by.
+    """Execute the run on a separate CPU; `study` is the name for `cancel`.
 
     Raises EngineError, StoreError.
     """
@@ -93,22 +93,22 @@ def make_run(spec: RunSpec, engine: EngineSpec, study: str) -> RemoteResult:
 
 
 def cancel(study: str) -> None:
-    """End the runs of a study that this worker is at, and make no more of them."""
+    """End this worker's runs of a study, and start no more of them."""
     _cancelled[study].set()
 
 
 def pack(directory: Path) -> dict[str, PickleBuffer]:
-    """The files of a directory by their relative paths; as buffers they are sent as they lie in memory."""
+    """Return the files of a directory by their relative paths, as buffers, which are sent without a copy."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     return {path.relative_to(directory).as_posix(): PickleBuffer(path.read_bytes()) for path in files}
 
 
 def unpack(files: Mapping[str, PickleBuffer | bytes], directory: Path) -> None:
-    """Put files into a directory, and nowhere else. Raises DamagedError for such a name, StoreError."""
+    """Write files into a directory. Raises DamagedError if a name leads out of it, StoreError."""
     for name, content in files.items():
         path = directory / name
         if not path.resolve().is_relative_to(directory.resolve()):
-            raise DamagedError(f"a file called {name} would not lie in {directory}")
+            raise DamagedError(f"a file called {name} would not be in {directory}")
         with store_errors(path, "write"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -116,5 +116,5 @@ def unpack(files: Mapping[str, PickleBuffer | bytes], directory: Path) -> None:
 
 @cache
 def _engine(spec: EngineSpec) -> Engine:
-    """The engine of that name, found once. Raises EngineError, MissingPartError."""
+    """Find the engine of that name, once for each. Raises EngineError, MissingPartError."""
     return find_same_engine(spec)

@@ -1,4 +1,4 @@
-"""Which workers of a Dask scheduler execute a study's runs: those with results byte-identical to this machine's."""
+"""The workers of a Dask scheduler that execute a study's runs: those whose results are identical to this machine's."""
 
 import shlex
 import socket
@@ -14,7 +14,7 @@ from netwarp.execute.worker import WorkerIdentity, cancel, identity_with, worker
 
 
 class _WorkerFacts(TypedDict):
-    """What Dask's scheduler says of a worker, as far as it is read."""
+    """The fields that are read from a Dask scheduler's description of a worker."""
 
     nthreads: int
     name: NotRequired[str | int]
@@ -22,17 +22,17 @@ class _WorkerFacts(TypedDict):
 
 @dataclass
 class WorkerPool:
-    """The workers that are used; each of the others is reported once."""
+    """The workers that are used; every other worker is reported once."""
 
     client: Client
     engine: Engine
     identity: Mapping[str, str]
-    """What decides the bytes of the study's runs (`identity_of`)."""
+    """The identity that decides the bytes of the study's runs (`identity_of`)."""
     report: Callable[[str], None]
     fit: dict[str, int] = field(default_factory=dict)
-    """Address → how many runs it makes at once."""
+    """Address → number of runs that it executes at once."""
     unfit: dict[str, str] = field(default_factory=dict)
-    """Address → why it is not used, and what fixes it."""
+    """Address → reason for which it is not used, with the fix."""
 
     def refresh(self) -> None:
         """Refresh the membership; check the identity of new workers."""
@@ -42,7 +42,7 @@ class WorkerPool:
         new = [address for address in present if address not in self.fit and address not in self.unfit]
         if not new:
             return
-        # An exception comes back in the place of an answer, also that of a worker that has no netwarp to import.
+        # An exception is returned in place of an answer, such as the one of a worker that cannot import netwarp.
         answers = self.client.run(
             worker_identity, self.engine.spec, dict(self.identity), workers=new, on_error="return"
         )
@@ -57,22 +57,22 @@ class WorkerPool:
 
     @property
     def places(self) -> int:
-        """How many runs the workers make at once."""
+        """The number of runs that the workers execute at once."""
         return sum(self.fit.values())
 
     def cancel(self, study: str) -> None:
-        """End the runs of a study that the workers are at."""
+        """End the workers' runs of a study."""
         if self.fit:
             self.client.run(cancel, study, workers=list(self.fit), on_error="ignore")
 
 
 def complaint(answer: WorkerIdentity | BaseException, here: WorkerIdentity, host: str) -> str | None:
-    """Why a worker cannot be used, with the command that fixes it; None if it can."""
+    """Say why a worker cannot be used, with the command that fixes it; None if it can be used."""
     install = f"install there the netwarp that is here (version {here.netwarp}) and start the worker again"
     if isinstance(answer, BaseException):
-        return f"it cannot report what it would execute runs with ({type(answer).__name__}: {answer}); {install}"
+        return f"it cannot report its identity ({type(answer).__name__}: {answer}); {install}"
     if answer.identity["netwarp"] != here.identity["netwarp"]:
-        return f"its netwarp ({answer.netwarp}) is not this one, or has been changed; {install}"
+        return f"its netwarp ({answer.netwarp}) differs from this one; {install}"
     if answer.missing is not None:
         return f"{answer.problem}; copy it there: {_copy_of(answer.missing, here, answer, host)}"
     return _difference(answer, here, host)
@@ -84,7 +84,7 @@ def _difference(answer: WorkerIdentity, here: WorkerIdentity, host: str) -> str 
     keys = sorted({*here.identity, *answer.identity})
     other = [key for key in keys if here.identity.get(key) != answer.identity.get(key)]
     if part := next((key for key in other if key in here.parts and key in answer.parts), None):
-        return f"its {part} is another; copy this one there: {_copy_of(part, here, answer, host)}"
+        return f"its {part} differs from this one; copy this one there: {_copy_of(part, here, answer, host)}"
     names = [name_of(key) for key in other]
     installed = SEARCH_PATH.split(":")
     if scripts := [name for name in names if name.startswith("/") and name.rpartition("/")[0] not in installed]:

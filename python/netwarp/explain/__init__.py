@@ -1,4 +1,5 @@
-"""Why two runs differ: the first packet at which they part, what followed, drawn as one figure (docs/explain.md)."""
+"""The explanation of a difference between two runs: the first packet at which they diverge, its consequences, and one
+figure (docs/explain.md)."""
 
 from netwarp.explain.explanation import Explanation, explain
 from netwarp.explain.pairs import ChosenRun, open_one, open_pair

@@ -1,4 +1,4 @@
-"""What two runs make different after they parted: the largest differences of their metrics, counted from there."""
+"""Consequences of a divergence: the largest differences of two runs' metrics, computed from that time on."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _KEYS = ("scope", "name", "metric")
 
 @dataclass(frozen=True)
 class Effect:
-    """A metric's values in A and B; `size` is their difference in units of the least difference that matters."""
+    """A metric's values in A and B; `size` is their difference in units of the smallest difference that matters."""
 
     scope: str
     name: str
@@ -29,7 +29,7 @@ class Effect:
 
 
 def effects_since(a: RunDir, b: RunDir, begin_ns: int) -> list[Effect]:
-    """The largest differences after `begin_ns`, the largest first; of several statistics of a quantity the largest."""
+    """The differences after `begin_ns`, the largest first; of several statistics of a quantity only the largest."""
     of_a, of_b = metrics_since(a, begin_ns), metrics_since(b, begin_ns)
     both = of_a.join(of_b, on=_KEYS, suffix="_b").filter(pl.col("value") != pl.col("value_b"))
     found = [_effect(*row) for row in both.select(*_KEYS, "value", "value_b").iter_rows()]

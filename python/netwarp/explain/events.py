@@ -1,4 +1,4 @@
-"""The exact records of two runs as events that can be compared: numbers replaced by names, in order of time."""
+"""Exact records of a run as events that can be compared: names in place of numbers, in order of time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.rundir import RunDir
 
 KINDS = ("arrival", "ack", "drop", "enqueue", "dequeue")
-"""Of events at the same instant the first is named: what reaches a socket has it send, not the other way round."""
+"""Kinds of events; of several at the same instant the first kind is named, because an arrival causes a transmission."""
 _PACKET = ("place", "tuple", "number")
 _COLUMNS = {
     "enqueue": ("packet_bytes", "segments", "length_pkts", "backlog_bytes", "ecn_in", "is_dropped"),
@@ -20,11 +20,11 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Events:
-    """A run's events by kind, each a frame in order of `time_ns`, and its `packets`, one row a packet in a queue.
+    """A run's events by kind, each a frame in order of `time_ns`, and its `packets`, a row for each packet in a queue.
 
-    `place` is a queue as `link:node`, or where a packet was dropped. `tuple` is `source:port > destination:port` with
-    the protocol's number. `number` counts the packets of a tuple at a place, from 0: as long as two runs are the same,
-    the packets with the same number are the same packet.
+    `place` is a queue as `link:node`, or the place of a drop. `tuple` is `source:port > destination:port` with the
+    protocol's number. `number` counts the packets of a tuple at a place, from 0: as long as two runs are the same,
+    packets with the same number are the same packet.
     """
 
     run: RunDir
@@ -34,7 +34,7 @@ class Events:
 
 
 def load_events(run: RunDir) -> Events:
-    """All events of a run with exact records."""
+    """Load all events of a run with exact records."""
     tuples = run.scan("tuples").collect()
     names = _tuple_names(tuples)
     packets = _packets(run, names)
@@ -94,7 +94,7 @@ def _reason(run: RunDir) -> pl.Expr:
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted by the time, and by everything else where that is the same: the order in a file is not one of time."""
+    """Sort by the time, then by all other columns: the order in a file is not that of time."""
     first = ["time_ns", *(name for name in (*_PACKET, "new_bytes", "bytes_acked") if name in frame.columns)]
     return frame.select("time_ns", pl.exclude("time_ns")).sort(first, maintain_order=True)
 
@@ -108,7 +108,7 @@ def _tuple_names(tuples: pl.DataFrame) -> dict[int, str]:
 
 
 def _flow_names(run: RunDir, tuples: pl.DataFrame, names: Mapping[int, str]) -> dict[str, str]:
-    """What to call a tuple: `bulk` for what carries a flow's data, `ACKs of bulk` for the other direction."""
+    """Names of tuples: `bulk` for the one that carries a flow's data, `ACKs and replies of bulk` for its opposite."""
     of_flow = {flow.id: flow.name for flow in run.description.flows}
     carried = {number: of_flow[flow] for number, flow in flow_of_tuples(tuples, run.description.flows).items()}
     by_ends = {

@@ -12,7 +12,7 @@ from netwarp.explain.settings import lab_differences
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why two runs differ: the first event and the first packet in which they do, and the largest differences since.
+    """The explanation: the first event and the first packet that differ, and the largest differences after them.
 
     `settings` are the differences of their labs. Without a difference `parting`, `packet` and `effects` are empty.
     """
@@ -26,7 +26,7 @@ class Explanation:
     events: tuple[Events, Events]
 
     def flow_of(self, tuple_name: str) -> str | None:
-        """What the flow of a tuple is called in either run; None if it is no flow's."""
+        """The name of a tuple's flow in either run; None if it does not belong to a flow."""
         return next((events.flows[tuple_name] for events in self.events if tuple_name in events.flows), None)
 
 

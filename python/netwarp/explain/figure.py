@@ -1,4 +1,4 @@
-"""The figure of an explanation: queue, window and bytes delivered of both runs, around the parting and in the whole."""
+"""The figure of an explanation: queue, window and delivered bytes of both runs, around the divergence and in total."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ _LEFT, _RIGHT = 0.09, 0.97
 
 @dataclass(frozen=True)
 class _Panel:
-    """A step function of A and of B; or one alone, of their difference."""
+    """A panel: a step function of A and one of B, or one of their difference."""
 
     label: str
     curves: Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def draw(found: Explanation, formats: Sequence[str], directory: Path | None = None) -> list[Path]:
-    """Draw it into `directory` (default: the plots of B's result); nothing if the runs are the same."""
+    """Draw the figure into `directory` (default: the plots of B's result); draw nothing if the runs are the same."""
     if found.parting is None:
         return []
     folder = directory or found.b.plots
@@ -86,7 +86,7 @@ def _draw(axes: Axes, panel: _Panel, span: tuple[float, float], at_s: float) -> 
 
 
 def _dash(letter: str) -> Literal["-", "--"]:
-    """B is dashed over A, so that both are seen where they are the same."""
+    """The line style: B is dashed over A, so that both are visible where they are the same."""
     return "--" if letter == "B" else "-"
 
 
@@ -106,7 +106,7 @@ def _panels(found: Explanation, parting: Parting) -> list[_Panel]:
 
 
 def _data_tuple(found: Explanation, name: str) -> str | None:
-    """The tuple that carries the data of the flow that the event belongs to: itself or its opposite."""
+    """The tuple that carries the data of an event's flow: the event's own tuple or the opposite one."""
     ends, _, protocol = name.rpartition(" (")
     opposite = " > ".join(reversed(ends.split(" > "))) + f" ({protocol}"
     carrying = {
@@ -138,7 +138,7 @@ def _curve(frame: pl.DataFrame, name: str, column: str) -> tuple[np.ndarray, np.
 
 
 def _ahead(a: Events, b: Events, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """How many kB more of the flow had reached the receiver in B than in A."""
+    """The kB that had reached the flow's receiver in B beyond those in A, over time."""
     gains = [
         events.by_kind["arrival"].filter(pl.col("tuple") == name).select("time_ns", kb=sign * pl.col("new_bytes") / 1e3)
         for events, sign in ((a, -1), (b, 1))

@@ -1,4 +1,4 @@
-"""Which two runs are explained: two run directories, or a run of each of two results, or two runs of one result."""
+"""The choice of the two runs to explain: two run directories, a run of each of two results, or two runs of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from netwarp.store.summary import PlannedRun, axis_text
 
 @dataclass(frozen=True)
 class ChosenRun:
-    """A run of one side (`letter` A or B) and the result or run that it was named by; its figures go to `plots`."""
+    """A run of one side (`letter` A or B) and the path that it was named by; its figures go to `plots`."""
 
     letter: str
     path: Path
@@ -30,7 +30,7 @@ class ChosenRun:
         return f"{self.path} ({', '.join([*self._words(self.point), f'seed {self.seed}'])})"
 
     def unlike(self, other: "ChosenRun") -> str:
-        """The same in a few words: in what its point differs from the other's, or else where it lies."""
+        """A short title: the values of its point that differ from the other's, or its directory's name."""
         words = self._words({axis: value for axis, value in self.point.items() if other.point.get(axis) != value})
         return ", ".join(words or [self.path.name])
 
@@ -42,10 +42,10 @@ class ChosenRun:
 def open_pair(
     a: Path, b: Path | None, in_a: Sequence[str] = (), in_b: Sequence[str] = (), seed: int | None = None
 ) -> tuple[ChosenRun, ChosenRun]:
-    """The two runs: of results the first pair with the same seed, the same point if there is one, and all choices.
+    """Open two runs: from results, the first pair with the same seed, all choices, and, if possible, the same point.
 
-    A choice is `PATH=VALUE` of an axis. Raises StoreError for what cannot be read or has changed since it was made,
-    SelectionError if no pair fits.
+    A choice is `PATH=VALUE` of an axis. Raises StoreError for files that cannot be read or have changed since they were
+    made, SelectionError if no pair fits.
     """
     if b is None and not (in_a and in_b):
         raise SelectionError("give two results or runs, or two parts of one result: -a PATH=VALUE -b PATH=VALUE")
@@ -60,9 +60,9 @@ def open_pair(
 
 
 def open_one(path: Path, choices: Sequence[str] = (), seed: int | None = None) -> ChosenRun:
-    """A single run, or the first of a result with this seed (None: the lowest there is) and all choices.
+    """Open a single run, or the first run of a result with this seed (None: the lowest seed) and all choices.
 
-    Raises as `open_pair` does.
+    Raises the errors of `open_pair`.
     """
     fitting = [chosen for chosen in _candidates("A", path, choices) if seed in (None, chosen.seed)]
     if not fitting:
@@ -74,7 +74,7 @@ def open_one(path: Path, choices: Sequence[str] = (), seed: int | None = None) -
 def _candidates(letter: str, path: Path, choices: Sequence[str]) -> list[ChosenRun]:
     if (path / "run.json").is_file():
         if choices:
-            raise SelectionError(f"{path} is a single run: there is nothing to choose with PATH=VALUE")
+            raise SelectionError(f"{path} is a single run: leave PATH=VALUE out")
         run = open_run(path)
         point = {axis: axis_text(value) for axis, value in run.description.point.items()}
         return [ChosenRun(letter, path, run, run.description.seed, point, path.parent.parent / "plots")]
@@ -102,7 +102,7 @@ def _text(value: Any) -> str:
 
 
 def _pairs(of_a: Sequence[ChosenRun], of_b: Sequence[ChosenRun], seed: int | None) -> list[tuple[ChosenRun, ChosenRun]]:
-    """Pairs of the same seed, those first that have most of their point in common."""
+    """Pairs of runs with the same seed; those whose points have most in common come first."""
     pairs = [
         (one, other)
         for one in of_a

@@ -1,4 +1,4 @@
-"""Where two runs part: the first event that only one of them has."""
+"""The divergence of two runs: the first event that only one of them has."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Parting:
-    """The first event that differs: its kind (`KINDS`), when, and each run's own; None where a run has none.
+    """The first event that differs: its kind (`KINDS`), its time, and the row of each run; None if a run has none.
 
-    `a` and `b` are rows of the same packet, of the same number at the same place, if the event is a packet's.
+    `a` and `b` are rows of the same packet (the same number at the same place) if the event is a packet's.
     """
 
     kind: str
@@ -25,12 +25,12 @@ class Parting:
 
     @property
     def of_packet(self) -> bool:
-        """Whether it is a packet's own, and not what a socket makes of one."""
+        """Whether it is an event of a packet, not of a socket."""
         return self.kind in ("enqueue", "dequeue", "drop")
 
     @property
     def row(self) -> Row:
-        """The event, of the run that has it first."""
+        """The event's row, from the run that has it first."""
         row = self.a if self.a is not None and self.a["time_ns"] == self.time_ns else self.b
         assert row is not None
         return row
@@ -44,7 +44,7 @@ class Parting:
 
 
 def partings(a: Events, b: Events) -> list[Parting]:
-    """Of each kind the first event in which the runs differ, the earliest first; empty if all are the same."""
+    """The first event of each kind in which the runs differ, the earliest first; empty if all are the same."""
     return sorted(_partings(a, b), key=lambda parting: (parting.time_ns, KINDS.index(parting.kind)))
 
 
@@ -62,7 +62,7 @@ def _partings(a: Events, b: Events) -> Iterator[Parting]:
 
 
 def first_difference(a: pl.DataFrame, b: pl.DataFrame) -> int | None:
-    """The first row, by its number, in which two frames of the same columns differ; None if they are the same."""
+    """The number of the first row in which two frames with the same columns differ; None if they are the same."""
     common = min(a.height, b.height)
     columns = [a[name][:common].ne_missing(b[name][:common]) for name in a.columns]
     places = [int(found) for column in columns if column.any() and (found := column.arg_max()) is not None]
@@ -76,7 +76,7 @@ def _row(frame: pl.DataFrame, place: int) -> Row | None:
 
 
 def _same(frame: pl.DataFrame, row: Row) -> Row | None:
-    """What this run has of the same packet, or of the same tuple at the same instant."""
+    """This run's row of the same packet, or of the same tuple at the same instant; None if it has none."""
     names = ("place", "tuple", "number") if "number" in row else ("tuple", "time_ns")
     found = frame.filter(*(pl.col(name) == row[name] for name in names))
     return found.row(0, named=True) if found.height else None

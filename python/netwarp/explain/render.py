@@ -15,7 +15,7 @@ _SENT, _DROPPED, _QUEUED, _TAKEN = range(4)
 
 
 def sentences(found: Explanation) -> Iterator[str]:
-    """What is said of an explanation, line by line."""
+    """Yield the explanation's sentences, line by line."""
     yield f"A: {found.a.title}"
     yield f"B: {found.b.title}"
     yield from _settings(found)
@@ -29,7 +29,7 @@ def sentences(found: Explanation) -> Iterator[str]:
         yield f"The first packet that this changed, at {_seconds(packet.time_ns)}: {_event(found, packet)}."
         yield from _fates(found, packet)
     elif packet is None:
-        yield "No packet was changed by it."
+        yield "It changed no packet."
 
 
 def _settings(found: Explanation) -> Iterator[str]:

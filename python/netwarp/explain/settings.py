@@ -1,4 +1,4 @@
-"""In what two runs were told to be different: the labs that their engines got."""
+"""Intended differences of two runs: those between their labs."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +9,11 @@ from netwarp.store.rundir import RunDir
 
 MAX_CHARS = 60
 _NAMED = ("name", "interface", "at_ns")
-"""By what members of a list are matched, if they have one of these."""
+"""Members of two lists are matched by the first of these fields that they have."""
 
 
 def lab_differences(a: RunDir, b: RunDir) -> list[str]:
-    """Each setting of the lab that differs, as `links.bottleneck.ends.r1.queue.limit: 20 → 21`. Raises StoreError."""
+    """Settings of the labs that differ, such as `links.bottleneck.ends.r1.queue.limit: 20 → 21`. Raises StoreError."""
     return [
         f"{path.lstrip('.')}: {one} → {other}"
         for path, one, other in _differences("", a.lab.as_json(), b.lab.as_json())

@@ -1,4 +1,4 @@
-"""A result in the formats of other programs."""
+"""Export of a result to the formats of other programs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 
 
 class Exporter(Protocol):
-    """What writes one format."""
+    """A function that writes one format."""
 
     def __call__(self, result: "ResultDir", directory: Path, /) -> list[Path]:
-        """Write what it can of a result into a directory, which exists; returns the files. Raises StoreError."""
+        """Write the parts of a result that the format can hold into an existing directory; return the files.
+
+        Raises StoreError.
+        """
 
 
 FORMATS: Mapping[str, Export] = {
@@ -24,17 +27,17 @@ FORMATS: Mapping[str, Export] = {
     "flent": Export("netwarp.exports.flent:write_flent", "a .flent.gz for each run, as Flent's test tcp_nup"),
     "iperf3": Export("netwarp.exports.iperf3:write_iperf3", "the JSON of iperf3 -J for each TCP flow"),
 }
-"""Those that belong to no study."""
+"""netwarp's own formats; studies offer others."""
 
 
 def formats() -> dict[str, str]:
-    """All formats, netwarp's own first, with what they mean."""
+    """All formats with their descriptions, netwarp's own first."""
     own = {name: one.meaning for name, one in FORMATS.items()}
     return own | {name: meaning for name, meaning in registry.exports().items() if name not in own}
 
 
 def exporter(name: str) -> Exporter:
-    """What writes the format of this name, of netwarp's own or a study's. Raises StudyError."""
+    """Load the exporter of netwarp's own format or a study's. Raises StudyError."""
     own = FORMATS.get(name)
     found: Exporter = registry.loaded(own.function) if own else registry.load("exports", name)
     return found

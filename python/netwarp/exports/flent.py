@@ -1,8 +1,8 @@
 """Flent's data files (its documentation, "The Flent data file format", version 4), one for each run.
 
-A run becomes Flent's test `tcp_nup`: its TCP flows are `TCP upload::1` and so on, whichever way they go, and its first
-ping is `Ping (ms) ICMP`. So all of that test's plots can be drawn, the kernel's view of each flow included (`tcp_rtt`,
-`tcp_cwnd`). What the format has no place for (UDP flows, queues) is left out.
+A run becomes Flent's test `tcp_nup`: its TCP flows are `TCP upload::1` and so on, whatever their direction, and its
+first ping is `Ping (ms) ICMP`. All of that test's plots can therefore be drawn, including the kernel's view of each
+flow (`tcp_rtt`, `tcp_cwnd`). UDP flows and queues, which the format cannot hold, are left out.
 """
 
 import gzip
@@ -28,31 +28,31 @@ from netwarp.store.summary import PlannedRun, axis_text, axis_title
 FORMAT_VERSION = 4
 PING = "Ping (ms) ICMP"
 STEP_S = 0.2
-"""The interval between points, Flent's own default."""
+"""The interval between points, as in Flent by default."""
 
 Points = NDArray[np.float64]
 
 
 def write_flent(result: ResultDir, directory: Path) -> list[Path]:
-    """A `.flent.gz` for each good run that has a TCP flow. Raises StoreError if none has."""
+    """Write a `.flent.gz` for each good run that has a TCP flow. Raises StoreError if none has."""
     files = []
     for run in result.good:
         document = flent_document(result, run)
         if document is None:
             continue
         path = directory / f"{stem(result, run)}.flent.gz"
-        # Without a date in the archive: the same result makes the same bytes.
+        # The archive has no date, so that the same result makes the same bytes.
         write_bytes(path, gzip.compress(json.dumps(document).encode(), mtime=0))
         files.append(path)
     if not files:
         raise StoreError(
-            f"{result.path} has no run with a TCP flow, the only kind of flow that Flent's format has a place for"
+            f"{result.path} has no run with a TCP flow, the only kind of flow that Flent's format can hold"
         )
     return files
 
 
 def flent_document(result: ResultDir, run: PlannedRun) -> dict[str, Json] | None:
-    """The content of a run's file; None if it has no TCP flow."""
+    """Return the content of a run's file; None if the run has no TCP flow."""
     directory = result.run(run.id)
     flows = load_flows(directory)
     uploads = [data for data in flows if data.sender is not None]
@@ -94,7 +94,7 @@ def _series(run: RunDir, uploads: Sequence[FlowData], ping: FlowData | None) -> 
 
 
 def _within(times: Points, rates: Points, data: FlowData) -> Points:
-    """Rates only while the flow lived: before and after it there is nothing to see, which is not the same as 0."""
+    """Return rates during the flow, and NaN before and after it, where no rate exists (rather than 0)."""
     start, end = data.start_ns / 1e9, data.window.end_ns / 1e9
     return np.where((times + STEP_S / 2 > start) & (times - STEP_S / 2 < end), rates, np.nan)
 
@@ -165,5 +165,5 @@ def _date(when: datetime) -> str:
 
 
 def _numbers(values: Points) -> list[float | None]:
-    """As JSON has them: what is absent is null."""
+    """Return values for JSON: NaN becomes null."""
     return [None if np.isnan(value) else float(value) for value in values]

@@ -1,7 +1,7 @@
-"""The JSON that iperf3 would have written of each TCP flow (`iperf3 -J`, version 3.12), for programs that read it.
+"""The JSON that iperf3 would have written for each TCP flow (`iperf3 -J`, version 3.12), for programs that read it.
 
-The keys are iperf3's own, as far as the records know what they say; what only iperf3 knows (its CPU use, its cookie) is
-left out. A flow whose tool was iperf3 has the program's own JSON, verbatim.
+The keys are iperf3's, as far as the records have their values; values that only iperf3 knows (its CPU use, its cookie)
+are left out. A flow whose tool was iperf3 has the program's own JSON, verbatim.
 """
 
 from importlib.metadata import version
@@ -22,11 +22,11 @@ from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 
 _SOCKET = 5
-"""What iperf3 calls its first stream."""
+"""iperf3's number of its first stream."""
 
 
 def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
-    """`RUN--FLOW.json` for each TCP flow of each good run. Raises StoreError if there is none."""
+    """Write `RUN--FLOW.json` for each TCP flow of each good run. Raises StoreError if there is none."""
     files = []
     for run in result.good:
         run_dir = result.run(run.id)
@@ -42,12 +42,12 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
                 continue
             files.append(path)
     if not files:
-        raise StoreError(f"{result.path} has no run with a TCP flow, and iperf3's JSON is made from TCP flows here")
+        raise StoreError(f"{result.path} has no run with a TCP flow, from which iperf3's JSON is made")
     return files
 
 
 def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -> dict[str, Json]:
-    """One flow as `iperf3 -J` would show it at the sending end, with an interval each second from its start."""
+    """Return a flow as `iperf3 -J` would show it at the sending end, with an interval each second from its start."""
     flow = data.flow
     end_ns = min(data.window.end_ns, data.run_end_ns)
     edges = [*range(flow.start_ns, end_ns, 10**9), end_ns]
@@ -100,7 +100,7 @@ def _interval(data: FlowData, sender: Sender, segment_bytes: int | None, start_n
 
 
 def _span(data: FlowData, sender: Sender, start_ns: int, end_ns: int) -> dict[str, Json]:
-    """What was delivered and retransmitted between two moments, which are told from the flow's start."""
+    """The bytes delivered and retransmitted between two times, which are given relative to the flow's start."""
     origin_ns = data.flow.start_ns
     between = np.array([start_ns, end_ns], np.int64)
     known = data.to_application
@@ -120,7 +120,7 @@ def _span(data: FlowData, sender: Sender, start_ns: int, end_ns: int) -> dict[st
 
 
 def _rtts(sender: Sender) -> dict[str, int]:
-    """iperf3's three, in microseconds, of the smoothed RTT that it reads; none without a sample."""
+    """iperf3's three statistics of the smoothed RTT, in microseconds; empty without a sample."""
     known = sender.srtt_ms[sender.srtt_ms > 0] * 1e3
     if not len(known):
         return {}
@@ -128,12 +128,12 @@ def _rtts(sender: Sender) -> dict[str, int]:
 
 
 def _window(key: str, packets: float, segment_bytes: int | None) -> dict[str, int]:
-    """A window in bytes, as iperf3 has it; nothing where the size of a segment is unknown."""
+    """A window in bytes, as in iperf3; empty if the size of a segment is unknown."""
     return {key: round(packets * segment_bytes)} if segment_bytes else {}
 
 
 def _segment_bytes(run: RunDir) -> dict[int, int]:
-    """The sender's segment size by flow id, from exact records; samples know only what the socket began with."""
+    """The sender's segment size by flow id, from exact records; samples have only the socket's initial one."""
     flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
     sizes = run.scan("acks").group_by("tuple_id").agg(pl.col("mss_bytes").max()).collect()
     return {flow_of[key]: size for key, size in sizes.iter_rows() if key in flow_of and size}

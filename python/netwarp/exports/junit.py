@@ -12,18 +12,19 @@ from netwarp.store.documents import StatusJson
 from netwarp.store.errors import StoreError
 from netwarp.store.printed import ERRORS, OUTPUT, last_lines
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun
 
 _PRINTED = (("system-out", OUTPUT), ("system-err", ERRORS))
 _LINES = 100
-"""How many of the last lines of each stream are in the file."""
+"""The maximum number of last lines of each stream in the file."""
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold."""
+"""Characters that XML 1.0 cannot hold."""
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A test case: `kind` is the element that says what it came to (None: it passed)."""
+    """A test case: `kind` is the element for its result (None: it passed)."""
 
     name: str
     kind: str | None = None
@@ -33,10 +34,10 @@ class _Case:
 
 
 def exec_junit(result: ResultDir) -> str:
-    """JUnit XML of a result of `netwarp exec`: a suite for each run, a case for each of the command's own tests that it
-    reports as TAP or KTAP, and one for the command itself. Seconds are virtual.
+    """Return JUnit XML of a result of `netwarp exec`: a suite for each run, a case for each of the command's own tests
+    that it reports as TAP or KTAP, and one for the command itself. Seconds are virtual.
 
-    A run that did not come to its command's end is an error, one that was not made is skipped. Raises StoreError.
+    A run whose command did not end is an error, a run that was not executed is skipped. Raises StoreError.
     """
     root = ElementTree.Element("testsuites")
     all_cases: list[_Case] = []
@@ -60,7 +61,7 @@ def exec_junit(result: ResultDir) -> str:
 
 
 def _cases(result: ResultDir, planned: PlannedRun) -> Iterator[_Case]:
-    """The command itself, and then its own tests."""
+    """Yield the command itself, then its own tests."""
     command = "the command"
     if not result.is_complete(planned.id):
         yield _Case(command, "skipped", "the run was not made")
@@ -78,10 +79,10 @@ def _cases(result: ResultDir, planned: PlannedRun) -> Iterator[_Case]:
 
 
 def _of_the_command(name: str, status: StatusJson, *, has_failed_tests: bool) -> _Case:
-    """Whether it came to its end, with exit code 0. What its own tests came to is said by their cases."""
+    """The case of the command: it passes if it ended with exit code 0. Its own tests have their own cases."""
     seconds = status.get("duration_ns", 0) / 1e9
     reason = str(status.get("reason") or "")
-    if status["status"] != "failed" or (has_failed_tests and status.get("exit_code") in (0, 1)):
+    if status["status"] != RunStatus.FAILED or (has_failed_tests and status.get("exit_code") in (0, 1)):
         return _Case(name, seconds=seconds)
     ended = status.get("exit_code") is not None
     return _Case(name, "failure" if ended else "error", reason, reason, seconds)
@@ -110,5 +111,5 @@ def _attributes(name: str, cases: list[_Case]) -> dict[str, str]:
 
 
 def _clean(text: str) -> str:
-    """The text without what XML cannot hold, such as the escapes of terminals."""
+    """Replace characters that XML cannot hold, such as the escapes of terminals."""
     return _ILLEGAL.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""All tables of a result, each in one file: the summary, the statistics, and the records of all good runs."""
+"""Export of all tables of a result, each to a file: the summary, the statistics, and the records of all good runs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,12 +12,12 @@ from netwarp.store.schemas import TABLES
 
 
 def write_csv(result: ResultDir, directory: Path) -> list[Path]:
-    """`summary.csv`, `statistics.csv` and a CSV file for each kind of record. Raises StoreError."""
+    """Write `summary.csv`, `statistics.csv` and a CSV file for each kind of record. Raises StoreError."""
     return _write(result, directory, "csv", lambda frame, path: frame.sink_csv(path))
 
 
 def write_parquet(result: ResultDir, directory: Path) -> list[Path]:
-    """The same as Parquet, with types and absent values kept. Raises StoreError."""
+    """Write the same tables as Parquet, which keeps types and missing values. Raises StoreError."""
     return _write(result, directory, "parquet", lambda frame, path: frame.sink_parquet(path))
 
 

@@ -1,5 +1,5 @@
-"""Traffic: every kind of flow, one a file. A new kind is a file here, its line in `KINDS`, and its generator in the
-agent (`agent/src/traffic/`)."""
+"""Traffic: the kinds of flows, one file each. A new kind needs a file here, its line in `KINDS`, and its generator in
+the agent (`agent/src/traffic/`)."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ KINDS: dict[str, FlowKind] = {
         command,
     )
 }
-"""By the word of the scenario."""
+"""The kinds by their `tool` in a scenario."""
 
 if TYPE_CHECKING:
     Flow = FlowBase
 else:
     Flow = Annotated[Union[tuple(kind.model for kind in KINDS.values())], Field(discriminator="tool")]  # noqa: UP007
-    """A flow of any kind: a field of another kind is refused."""
+    """A flow of any kind; fields of other kinds are refused."""
 
 
 def kind_of(tool: str) -> FlowKind:
-    """The kind of this name. One that is not known here, from a result of another version, has nothing special."""
+    """The kind of this name. An unknown one, from a result of another version, has all defaults."""
     return KINDS.get(tool) or FOUND.get(tool) or FlowKind(tool)
 
 
 def flow_fields(tool: str | None = None) -> list[str]:
-    """The fields of the given tool's flows as the file spells them; of all tools without one."""
+    """The fields of the tool's flows as the file spells them; those of all tools if `tool` is None."""
     models: list[Any] = [KINDS[tool].model] if tool in KINDS else [kind.model for kind in KINDS.values()]
     return list(dict.fromkeys(field.alias or name for model in models for name, field in model.model_fields.items()))
 

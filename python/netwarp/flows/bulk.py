@@ -15,8 +15,8 @@ class BulkFlow(FlowBase):
     """TCP that always has data to send, until `duration` is over or `bytes` are sent.
 
     With `connect_ahead` each connection is opened that long before `start`, and all flows of the group start to send in
-    the same instant, as the streams of iperf3 -P do. Without it each flow has a start phase of its own and connects
-    when it starts; if its SYN is lost, it connects a second later, through a queue that the others have filled.
+    the same instant, as the streams of iperf3 -P do. Without it each flow has its own start phase and connects when it
+    starts; if its SYN is lost, it connects a second later, through a queue that the others have filled.
     """
 
     tool: Literal["bulk"] = about(TOOL, "bulk")
@@ -34,20 +34,20 @@ class BulkFlow(FlowBase):
 
     @property
     def starts_together(self) -> bool:
-        """The flows of a group that is connected ahead are one test's streams."""
+        """Whether the flows are connected ahead, as the streams of one test."""
         return self.connect_ahead > 0
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """It cannot be connected before the run begins."""
+        """Check that it does not connect before the run begins."""
         if self.connect_ahead > self.start:
             yield (
                 "connect_ahead",
                 f"connects {format_duration(self.connect_ahead)} before its start at {format_duration(self.start)}, "
-                "which is before the run begins; start it later or connect less early",
+                "which is before the run begins; start it later, or lower `connect_ahead`",
             )
 
     def lab_fields(self, mtu: int) -> OwnFields:
-        """`bytes` None: as much as it can."""
+        """The fields of a bulk flow; `bytes` None: no limit."""
         return {"cc": self.cc, "bytes": self.bytes, "connect_ahead_ns": self.connect_ahead}
 
 

@@ -42,19 +42,19 @@ class CommandFlow(FlowBase):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Only a server gets ready."""
+        """Check that `ready` has a server to wait for."""
         if self.ready is not None and self.server is None:
             yield "ready", "there is no server to wait for; give `server` or leave `ready` out"
 
     def lab_fields(self, mtu: int) -> OwnFields:
-        """The words of both programs."""
+        """The arguments of both programs."""
         server = list(self.server) if self.server else None
         ready = int(self.ready.split()[1]) if self.ready else None
         return {"client": list(self.client), "server": server, "ready_port": ready}
 
 
 class _CommandKind(FlowKind):
-    """What its programs send shows in the records alone."""
+    """A kind whose transport and direction are found in the records."""
 
     def transport_of(self, lab_fields: OwnFields) -> Transport | None:
         """The protocol that brought most of its payload; None if none did."""

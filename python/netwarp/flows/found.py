@@ -1,4 +1,4 @@
-"""Flows that nobody planned, found in the records of a command's network: no scenario has them."""
+"""Flows that are found in the records of a command's network, and are in no scenario."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOUND: dict[str, FlowKind] = {
     kind.tool: kind
     for kind in (
         FlowKind(TCP, transport="tcp", counts_for_fairness=True, found=True),
-        # What agrees on a test, or asks for little, takes no share of a bottleneck.
+        # A control connection, or one with small requests, takes no share of a bottleneck.
         FlowKind(SHORT, transport="tcp", found=True),
         *(FlowKind(other, transport=other, found=True) for other in COUNTED.values() if other != TCP),
     )
@@ -22,14 +22,14 @@ FOUND: dict[str, FlowKind] = {
 
 
 def found_name(source: str, destination: str, protocol: str, service: int, *, short: bool) -> str:
-    """The name of the flows from one node to another to or from this port of the server's: `h1-h2-tcp-5201`."""
+    """The name of the flows from one node to another, to or from this port of the server: `h1-h2-tcp-5201`."""
     return f"{source}-{destination}-{protocol}-{service}{'-short' if short else ''}".replace("/", "_")
 
 
 def accompanying(names: Iterable[str]) -> set[str]:
-    """The names of short flows that accompany a transfer: beside a longer flow of the same nodes and port.
+    """The names of short flows that accompany a longer flow of the same nodes and port.
 
-    Such are control connections, as that of iperf3, and requests, whose answers are the longer flow. Node names may
+    They are control connections, as that of iperf3, and requests, whose answers are the longer flow. Node names may
     contain hyphens, so each way to divide a name into two is tried.
     """
     known, found = set(names), set()

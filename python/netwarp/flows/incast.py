@@ -1,4 +1,4 @@
-"""`incast`: many senders answer one request at once, again and again."""
+"""`incast`: many senders that answer a request at once, repeatedly."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from netwarp.lab_format.own_fields import OwnFields
 
 
 class IncastFlow(FlowBase):
-    """A client on `from` sends a request to each of `senders` on `to` in the same instant, waits until the last one has
-    responded, pauses (`think`), and begins again. Sizes apply to each sender, which has a persistent TCP connection."""
+    """A client on `from` that sends a request to each of `senders` on `to` in the same instant, waits until the last
+    one has responded, pauses (`think`), and repeats. Sizes apply to each sender, which has a persistent TCP
+    connection."""
 
     tool: Literal["incast"] = about(TOOL, "incast")
     senders: int = about("Number of senders on `to`.", 20, refused=[0, 1001], ge=1, le=1000, strict=True)
@@ -26,7 +27,7 @@ class IncastFlow(FlowBase):
     )
 
     def lab_fields(self, mtu: int) -> OwnFields:
-        """How many senders, sizes and pauses with their distributions."""
+        """The number of senders, and sizes and pauses with their distributions."""
         return {
             "cc": self.cc,
             "senders": self.senders,
@@ -37,10 +38,10 @@ class IncastFlow(FlowBase):
 
 
 class _IncastKind(FlowKind):
-    """Each sender has a connection."""
+    """A kind with a connection for each sender."""
 
     def connections_of(self, lab_fields: OwnFields) -> int:
-        """As many as there are senders."""
+        """The number of senders."""
         senders = lab_fields["senders"]
         assert isinstance(senders, int)
         return senders

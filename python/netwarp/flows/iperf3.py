@@ -16,7 +16,7 @@ _REVERSE = frozenset(("-R", "--reverse"))
 
 
 def _rate(value: object) -> int:
-    """bit/s of the tool's -b; 0, as there, is no limit."""
+    """The tool's -b in bit/s; 0 means no limit, as there."""
     return 0 if value == "unlimited" else units.parse_positive_rate(value)
 
 
@@ -41,8 +41,7 @@ class Iperf3Flow(FlowBase):
         ]
         | None
     ) = about(
-        'Its -b: a rate, or `"unlimited"` (-b 0). Default: iperf3\'s own, which is no limit for TCP and 1 Mbit/s for '
-        "UDP.",
+        'Its -b: a rate, or `"unlimited"` (-b 0). Default: that of iperf3, no limit for TCP and 1 Mbit/s for UDP.',
         "unlimited",
         refused=["10mbps"],
         default=None,
@@ -53,25 +52,25 @@ class Iperf3Flow(FlowBase):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """A congestion control takes TCP."""
+        """Check that a congestion control is used with TCP."""
         if self.protocol == "udp" and self.cc is not None:
             yield "cc", 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
 
     def lab_fields(self, mtu: int) -> OwnFields:
-        """Its options; the agent puts the words together."""
+        """Its options, from which the agent makes its command line."""
         rate = {"protocol": self.protocol, "rate_bps": self.rate}
         return {**rate, "cc": self.cc, "bytes": self.bytes, "args": list(self.args)}
 
 
 class _Iperf3Kind(FlowKind):
-    """Transport and direction are options of each test."""
+    """A kind whose transport and direction are options of each test."""
 
     def transport_of(self, lab_fields: OwnFields) -> Transport:
         """TCP, or UDP with -u."""
         return "udp" if lab_fields.get("protocol") == "udp" else "tcp"
 
     def is_reverse(self, lab_fields: OwnFields) -> bool:
-        """With -R the server sends."""
+        """Whether the server sends (-R)."""
         return bool(_REVERSE.intersection(words_of(lab_fields.get("args"))))
 
 

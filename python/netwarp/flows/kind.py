@@ -1,4 +1,4 @@
-"""What a kind of flow is: one record for everything that other stages ask, and what all models have in common."""
+"""A kind of flow: one record for everything that other stages need to know, and the fields that all models share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netwarp.module import control_identity, is_file, load_control, place_of
 
 
 def _control(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """A name, or the one congestion control of a file."""
+    """Read a name, or the only congestion control of a file."""
     if isinstance(value, str) and is_file(value):
         return load_control(value, folder_in(info.context, place_of(value)))
     return handler(value)
@@ -28,18 +28,18 @@ CongestionControl = Annotated[
     PlainSerializer(control_identity),
     kind("congestion control", "cubic", "bbr", "file:./tcp_mine.c window=50", pattern=f"{_CC}|^file:.+$"),
 ]
-TOOL = "What generates the traffic."
+TOOL = "The generator of the traffic."
 CC = (
     "The sender's congestion control: any that the kernel or one of `modules` provides, or `file:` and the C file of a "
     "module that registers one, with its parameters ([modules.md](modules.md))."
 )
 Transport = Literal["tcp", "udp", "icmp", "sctp", "udplite"]
 COUNTED: Mapping[int, Transport] = {6: "tcp", 17: "udp", 132: "sctp", 136: "udplite"}
-"""By IP protocol number the transports whose receivers count what arrives; of another no goodput is known."""
+"""IP protocol number → transport, if receivers count its arrivals; the goodput of other protocols is unknown."""
 
 
 class FlowBase(Model):
-    """What every flow has: its ends, how many of it, and when."""
+    """The fields of every flow: its ends, its count, and its time."""
 
     if TYPE_CHECKING:
         tool: str
@@ -63,21 +63,21 @@ class FlowBase(Model):
         default=0,
     )
     duration: PositiveDuration | None = about(
-        "How long it lasts; to the end of the run unless given.", "5s", refused=["11s"], default=None
+        "How long it lasts; default: to the end of the run.", "5s", refused=["11s"], default=None
     )
     family: Literal["ipv4", "ipv6"] = about("The version of IP.", "ipv6", refused=["ipv5"], default="ipv4")
 
     @property
     def starts_together(self) -> bool:
-        """Whether all flows of the group have one start phase, and so start in the same instant."""
+        """Whether all flows of the group share a start phase, and so start in the same instant."""
         return False
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What is wrong among its own fields: `(field, sentence)`."""
+        """Problems among its fields: `(field, sentence)`."""
         yield from ()
 
     def lab_fields(self, mtu: int) -> OwnFields:
-        """The kind's own fields in the lab, in integers with their unit in the name.
+        """The kind's fields in the lab, in integers with their unit in the name.
 
         `mtu` is the smallest on the flow's path.
         """
@@ -86,46 +86,46 @@ class FlowBase(Model):
 
 @dataclass(frozen=True)
 class FlowKind:
-    """What one kind of flow is. Every stage asks this record, and none asks for a tool by its name.
+    """One kind of flow. Every stage asks this record, and none asks for a tool by its name.
 
-    The defaults are what is assumed of a kind that this version does not know, which may stand in a result.
+    The defaults apply to a kind that this version does not know, which may occur in a result.
     """
 
     tool: str
-    """What a scenario calls it."""
+    """Its name in a scenario."""
     model: type[FlowBase] = FlowBase
     transport: Transport | None = None
-    """None if unknown, as for a user's own program. See `transport_of`."""
+    """The transport; None if unknown, as for a user's program. See `transport_of`."""
     reverse: bool = False
-    """Whether the data that is measured goes from the flow's destination to its source. See `is_reverse`."""
+    """Whether the measured data goes from the flow's destination to its source. See `is_reverse`."""
     built_in: bool = False
     """Whether the agent itself sends and receives, rather than a program of the host."""
     greedy: bool = False
-    """Whether it always has data to send, so that a limit other than the network's is a fault of the set-up."""
+    """Whether it always has data to send, so that any limit but the network's is an error of the set-up."""
     counts_for_fairness: bool = False
-    """Whether it takes what share of a bottleneck it can get: over TCP, Jain's index is of such flows."""
+    """Whether it takes as much of a bottleneck as it can get; Jain's index is over such flows of TCP."""
     probe: bool = False
-    """Whether its round trips measure latency. Probes are no load, and they have no fair share."""
+    """Whether its round trips measure latency. Probes are not load, and have no fair share."""
     requests: bool = False
-    """Whether it makes requests one after another, of which each has its completion time and all have a rate."""
+    """Whether it makes requests one after another: each has a completion time, and together they have a rate."""
     connects: bool = False
-    """Whether a flow without an instant of connection has failed."""
+    """Whether a flow that never connected has failed."""
     datagrams: bool = False
-    """Whether `datagrams.arrows` has every datagram that arrived, and the flow's account how many were sent."""
+    """Whether `datagrams.arrows` has every arrived datagram, and the flow's account the number of sent ones."""
     poisson_arrivals: bool = False
     """Whether its packets are a Poisson process."""
     found: bool = False
-    """Whether it was found in records, so that nobody planned it and it has no account of its own."""
+    """Whether it was found in records, not planned, so that it has no account."""
     owns_sockets: bool = False
-    """Whether its connections are those of the sockets that its programs make, as they are found in the records."""
+    """Whether its connections are those of its programs' sockets, which are found in the records."""
     ports: tuple[bool, bool] = (True, True)
-    """Whether the lab decides the port at its source (of echo requests the identifier) and that at its destination."""
+    """Whether the lab sets the port at its source (for echo requests the identifier), and that at its destination."""
     control_connection: bool = False
-    """Whether its program agrees on a test over a first connection, so that its life is that of the test."""
+    """Whether its program negotiates a test over a first connection, which lasts as long as the test."""
     whole_seconds: bool = False
-    """Whether its program takes whole seconds for how long it is to send."""
+    """Whether its program takes its duration in whole seconds."""
     varies: tuple[str, ...] = ()
-    """What of it may change while it runs: `rate`, `think`, or `active`, how many of the group are."""
+    """The properties that may change while it runs: `rate`, `think`, or `active` (the number of active flows)."""
     programs: Mapping[str, str] = field(default_factory=dict)
     """Programs of the host that it always starts, with their Debian packages."""
     command_fields: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class FlowKind:
         return self.transport
 
     def connections_of(self, lab_fields: OwnFields) -> int:
-        """How many connections one flow has, each with a thread of the agent at both of its ends."""
+        """The number of connections of one flow, each with a thread of the agent at both ends."""
         return 1
 
     def is_reverse(self, lab_fields: OwnFields) -> bool:
@@ -147,5 +147,5 @@ class FlowKind:
 
 
 def spread_fields(name: str, unit: str, spread: Distribution) -> OwnFields:
-    """A quantity with its distribution as the lab has it."""
+    """The lab's fields for a quantity with its distribution."""
     return {f"{name}_{unit}": spread.mean, f"{name}_distribution": spread.distribution}

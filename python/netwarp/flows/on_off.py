@@ -18,7 +18,7 @@ class OnOffFlow(UdpFlow):
     off: DurationDistribution = about("How long it is silent each time.", "1s", refused=[1])
 
     def lab_fields(self, mtu: int) -> OwnFields:
-        """Those of UDP, and how long it is on and off."""
+        """The fields of UDP sources, and the lengths of its phases."""
         return {**super().lab_fields(mtu), **spread_fields("on", "ns", self.on), **spread_fields("off", "ns", self.off)}
 
 

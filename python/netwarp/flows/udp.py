@@ -1,4 +1,4 @@
-"""What UDP sources have in common."""
+"""The common part of UDP sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UDP_HEADER_BYTES = 8
 
 
 class UdpFlow(FlowBase):
-    """A source that never waits for anything; `rate` counts frames with all their headers, `packet_size` payload."""
+    """A source that does not wait for answers; `rate` counts frames with all headers, `packet_size` payload."""
 
     rate: Rate = about("The rate of frames with all their headers, while it sends.", "2mbit", refused=["0bit"])
     packet_size: SizeDistribution = about(
@@ -25,7 +25,7 @@ class UdpFlow(FlowBase):
     )
 
     def lab_fields(self, mtu: int) -> OwnFields:
-        """A drawn size is limited to one packet; a fixed size is kept, and fragmented if necessary."""
+        """The fields of a UDP source. A drawn size is limited to one packet; a fixed size may be fragmented."""
         most = max(mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
         return {
             "rate_bps": self.rate,

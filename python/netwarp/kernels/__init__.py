@@ -1,5 +1,5 @@
-"""Which kernel: its source, options and changes, how it is built (`build.py`, which running one needs not), and those
-that have been built."""
+"""Kernels: their source, options and changes, building them (`build.py`, which running a kernel does not need), and the
+cache of those that have been built."""
 
 from netwarp.kernels.cache import (
     BuildInProgress,

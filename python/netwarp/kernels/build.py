@@ -1,4 +1,4 @@
-"""From a source to a kernel in the cache: unpack, patch, configure, compile, store."""
+"""Building a kernel from its source into the cache: unpack, patch, configure, compile, store."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ ROOM_BYTES = 1_200_000_000
 """Free bytes that a build needs."""
 
 OBJECTS = 1240
-"""About how many lines make prints for the compilation."""
+"""The approximate number of lines that make prints for the compilation."""
 
 _BADPATH = re.compile(r"[\s:]")
 
 
 @dataclass(frozen=True)
 class _Order:
-    """All that a build takes: the source, whose changes are those of `series`, and what it is to become."""
+    """Everything that a build needs: the source, with netwarp's changes for `series`, and the recipe."""
 
     source: Source
     series: str
@@ -75,7 +75,7 @@ class _Order:
 
     @property
     def own(self) -> bool:
-        """Whether nothing of the user's goes in."""
+        """Whether the kernel is netwarp's own, without source directory, patches and options of the user."""
         return self.source.files is None and not self.user.patches and not self.user.options
 
 
@@ -92,15 +92,14 @@ def build(
     tree: Path = TREE,
     console: Console | None = None,
 ) -> Kernel:
-    """Build the kernel, or return it from the cache when exactly this one is there already.
+    """Build the kernel, or return it from the cache if exactly this one is there already.
 
     `source` is the source's archive or directory (default: the packaged one of `series`, see `find_source`). A kernel
-    with a `name` may have `patches` of the user's, files or names of shipped ones, and a `config` (`NAME=VALUE` or a
-    preset), and its objects are kept, so that it is built in seconds after a change; with a name alone, it is built as
-    it was before. `jobs` is how many compilers run at once (default: the CPUs this process may use), `share` makes the
-    kernel readable by other users. Progress is printed on `console` (default: stderr). Raises `SourceMissing`,
-    `BuildFailed` and other `KernelError`s; an interrupted or failed build leaves no kernel, and when a step failed its
-    log.
+    with a `name` may have the user's `patches` (files, or names of shipped ones) and a `config` (`NAME=VALUE` or a
+    preset). Its objects are kept, so that it is built in seconds after a change; with a name alone, it is built with
+    the options of the last time. `jobs` is the number of compilers at once (default: the CPUs that this process may
+    use), `share` makes the kernel readable by other users. Progress is printed on `console` (default: stderr). Raises
+    `SourceMissing`, `BuildFailed` and other `KernelError`s; an interrupted build leaves nothing, a failed one its log.
     """
     console = console or Terminal(stderr=True)
     cache = cache or cache_directory()
@@ -131,7 +130,7 @@ def shipped_patches(tree: Path = TREE) -> dict[str, Path]:
 
 
 def _place(patch: str, tree: Path) -> str:
-    """A patch as it is kept: a file by its whole path, a shipped one by its name. Raises KernelError."""
+    """Return a patch as requests keep it: a file's absolute path, or a shipped patch's name. Raises KernelError."""
     path = Path(patch).expanduser()
     if path.is_file():
         return str(path.absolute())
@@ -143,19 +142,19 @@ def _place(patch: str, tree: Path) -> str:
 
 
 def _order(request: Request, name: str | None, cache: Path, tree: Path, console: Console) -> _Order:
-    """What a request comes to now. Raises KernelError."""
+    """Resolve a request with the files that are there now. Raises KernelError."""
     source = read_source(find_source(Path(request.source) if request.source else None, series=request.series), cache)
     series = nearest_series(source.series, tree)
     if series != source.series:
         console.print(
-            f"note: netwarp has no changes for Linux {source.series}, and takes those for {series}: where they do not "
-            "apply, the build says which",
+            f"note: netwarp has no changes for Linux {source.series}, and uses those for {series}; if one does not "
+            "apply, the build names it",
             soft_wrap=True,
         )
     files = patches_of_presets(request.config, tree)
     files += [Path(patch) if "/" in patch else shipped_patches(tree)[patch] for patch in request.patches]
     if gone := [str(path) for path in files if not path.is_file()]:
-        raise SourceMissing(f"The patch {gone[0]} is not there any more: name another with --patch.")
+        raise SourceMissing(f"The patch {gone[0]} no longer exists: name another with --patch.")
     user = UserChanges(tuple(files), given_options(request.config, tree, series))
     return _Order(source, series, user, recipe_of(source.digest, tree, series, user), tree, name, request.command())
 
@@ -173,7 +172,7 @@ def _made(order: _Order, jobs: int, cache: Path, console: Console) -> Kernel:
 
 
 def _intact(directory: Path) -> Kernel | None:
-    """The kernel that a directory holds; None if there is none, or another binary than was built."""
+    """The kernel in a directory; None if there is none, or if its binary has changed."""
     kernel = read_kernel(directory)
     return kernel if kernel is not None and digest_of(kernel.path) == kernel.digest else None
 
@@ -207,7 +206,7 @@ def _build(order: _Order, directory: Path, jobs: int, *, console: Console) -> Ke
         display.step("Keeping the kernel")
         kernel = _keep(objects.tree, result, order, log)
         shutil.rmtree(result / TREES, ignore_errors=True)
-        shutil.rmtree(directory, ignore_errors=True)  # an incomplete or damaged one, else it had been taken
+        shutil.rmtree(directory, ignore_errors=True)  # incomplete or damaged: an intact kernel would have been used
         result.rename(directory)
         display.say(f"Built {kernel.version} in {display.seconds:.0f} s: {directory / BINARY}")
     built = read_kernel(directory)
@@ -216,7 +215,7 @@ def _build(order: _Order, directory: Path, jobs: int, *, console: Console) -> Ke
 
 
 def _lacks() -> list[str]:
-    """What this host lacks to keep a build within its walls. Raises KernelError."""
+    """The confinement of a build that this host cannot enforce. Raises KernelError."""
     try:
         return confinement_here(find_agent()).lacks_in_builds
     except AgentError as error:
@@ -224,7 +223,7 @@ def _lacks() -> list[str]:
 
 
 def _objects(order: _Order, result: Path, stack: ExitStack) -> ObjectTree:
-    """Where to compile: a named kernel in its own tree, which is kept, any other in a directory that goes."""
+    """The tree to compile in: a named kernel has one that is kept, any other a temporary one."""
     if order.name is not None:
         objects = ObjectTree(tree_of(result.parent, order.name))
         if not objects.can_become(order.source, order.recipe.compiler):
@@ -237,7 +236,7 @@ def _objects(order: _Order, result: Path, stack: ExitStack) -> ObjectTree:
 
 
 def _prepare(objects: ObjectTree, order: _Order, cache: Path, log: Log, display: Display) -> None:
-    """Bring the tree to the files that are to be compiled."""
+    """Write the files that are to be compiled into the tree."""
     source, compiler = order.source, order.recipe.compiler
     if not objects.can_become(source, compiler):
         kept = [ObjectTree(path) for path in sorted((cache / TREES).glob("*"))] if order.name else []
@@ -257,18 +256,18 @@ def _options(order: _Order) -> Options:
 
 
 def _patches(order: _Order) -> list[Patch]:
-    """netwarp's own, then the user's, each with what to do where it does not apply."""
+    """netwarp's patches, then the user's, each with advice for the case that it does not apply."""
     source, series = order.source, order.series
     own = (
-        f"This is netwarp's own change for Linux {series}, and the source {source.path} (Linux {source.series}) is not "
-        f"as that has it there. Take a source of Linux {series} (`apt-get install linux-source-{series}`, or a "
-        "revision that is nearer to it), or fit the patch to this source: those of a series are in "
+        f"This is netwarp's own change for Linux {series}, and the source {source.path} (Linux {source.series}) is "
+        f"different there. Use a source of Linux {series} (`apt-get install linux-source-{series}`, or a revision that "
+        "is nearer to it), or adapt the patch to this source: the patches of a series are in "
         f"{order.tree}/SERIES/patches."
     )
     users = (
         f"Your patch does not apply to {source.path} (Linux {source.series}) with netwarp's own changes in it: make it "
-        "against this source, name those that it builds upon before it, and leave out what netwarp has changed already "
-        f"({order.tree / series / 'patches'})."
+        "against this source, name the patches that it builds upon before it, and leave out changes that netwarp makes "
+        f"already ({order.tree / series / 'patches'})."
     )
     return [
         *(Patch(path, own) for path in patches_of(order.tree, series)),
@@ -277,7 +276,7 @@ def _patches(order: _Order) -> list[Patch]:
 
 
 def _work_directory(result: Path, elsewhere: Path | None) -> Path:
-    """Return where to unpack: beside the result, else a new directory in TMPDIR; raises `CannotBuild` without room."""
+    """Return a directory to unpack in: beside the result, or a new one in TMPDIR. Raises `CannotBuild` without room."""
     # The kernel's Makefile refuses paths with spaces and colons.
     places = [result] if elsewhere is None else [result, elsewhere]
     directories = [directory for directory in places if not _BADPATH.search(str(directory.absolute()))]

@@ -1,4 +1,4 @@
-"""The kernels that have been built, one directory each, named by what decided them."""
+"""The cache of kernels that have been built: a directory for each, named by the hash of its recipe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BINARY = "linux"
 CONFIG = "config"
 FACTS = "kernel.json"
 TEMPORARY = ".build-"
-"""Prefix of the directories that hold a build until it is complete."""
+"""Prefix of the directories of builds that are not complete."""
 
 _LOCK = ".lock"
 _BUILD = "Build it with `netwarp kernel build` (a few minutes, once)."
@@ -37,7 +37,7 @@ _BUILD = "Build it with `netwarp kernel build` (a few minutes, once)."
 
 @dataclass(frozen=True)
 class Kernel:
-    """A built kernel: the executable, its SHA-256 (hex), its release (`uname -r`), and what it was built from."""
+    """A built kernel: the executable, its SHA-256 (hex), its release (`uname -r`), and its sources and compiler."""
 
     path: Path
     digest: str
@@ -47,12 +47,12 @@ class Kernel:
     source_digest: str
     compiler: str
     own: bool = True
-    """Whether it is netwarp's own: made of an archive, without patches and options of the user's."""
+    """Whether it is netwarp's own: built from an archive, without patches and options of the user."""
     series: str = DEFAULT_SERIES
     command: str = "netwarp kernel build"
-    """What built it, without a name."""
+    """The command that built it, without a name."""
     built_as: str | None = None
-    """The name under which it was built first, which may stand for another kernel now."""
+    """The name under which it was first built, which may refer to another kernel now."""
 
     @property
     def directory(self) -> Path:
@@ -66,19 +66,19 @@ class Kernel:
 
     @cached_property
     def description(self) -> KernelDescription:
-        """What it says of itself. Raises KernelError."""
+        """The kernel's description. Raises KernelError."""
         return read_description(self.directory)
 
 
 def cache_directory(environ: Mapping[str, str] | None = None) -> Path:
-    """Return where kernels are kept: `$XDG_CACHE_HOME/netwarp/kernels`, else under `~/.cache`."""
+    """Return the directory of kernels: `$XDG_CACHE_HOME/netwarp/kernels`, or under `~/.cache` if that is not set."""
     environ = os.environ if environ is None else environ
     base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".cache")
     return Path(base) / "netwarp" / "kernels"
 
 
 def development_cache(cache: Path) -> Path:
-    """Where kernels' development files are unpacked, each below its kernel's key."""
+    """The directory in which kernels' development files are unpacked, each below its kernel's key."""
     return cache.parent / "development"
 
 
@@ -107,18 +107,18 @@ def named_kernels(cache: Path | None = None) -> list[tuple[Kernel, list[str]]]:
 
 
 def unfinished_names(cache: Path | None = None) -> list[str]:
-    """Names whose kernel could not be built, and that have a tree."""
+    """Names with a tree whose kernel could not be built."""
     cache = cache or cache_directory()
     underway = build_in_progress(cache)
     return [name for name in unfinished(cache) if underway is None or name != underway.name]
 
 
 def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Path = TREE) -> Kernel:
-    """Return the kernel of that name, or by its key, the beginning of it, or a path; by default the one that fits,
-    which is also called `stock`.
+    """Return the kernel of that name, key, beginning of a key, or path; by default the one that fits, which is also
+    called `stock`.
 
-    The one that fits is what `netwarp kernel build` would build now; where source or compiler have changed or gone
-    since, the newest one with the same options and changes. Raises `KernelMissing` when there is none.
+    The kernel that fits is the one that `netwarp kernel build` would build now; if source or compiler have changed or
+    gone since, it is the newest one with the same options and changes. Raises `KernelMissing` if there is none.
     """
     cache = cache or cache_directory()
     if name is not None and name != STOCK:
@@ -126,7 +126,7 @@ def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Pat
     kernels, wanted = list_kernels(cache), tree_digest(tree)
     fitting = [kernel for kernel in kernels if kernel.own and kernel.tree_digest == wanted]
     if not fitting:
-        why = "those there are were built with other options or changes" if kernels else "none has been built yet"
+        why = "its kernels were built with other options or changes" if kernels else "none has been built yet"
         raise KernelMissing(f"There is no kernel to run on in {cache}: {why}. {_BUILD}")
     key = _present_key(cache, tree) if len(fitting) > 1 else None
     return next((kernel for kernel in fitting if kernel.key == key), fitting[0])
@@ -134,7 +134,7 @@ def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Pat
 
 @dataclass(frozen=True)
 class BuildInProgress:
-    """A build that another process is at: its name if it has one, its command, the process, and since when."""
+    """A build by another process: its kernel's name if it has one, its command, the process, and its start."""
 
     name: str | None
     command: str
@@ -151,15 +151,15 @@ def build_in_progress(cache: Path | None = None) -> BuildInProgress | None:
             except BlockingIOError:
                 return BuildInProgress(**json.loads(file.read()))
     except (OSError, ValueError, TypeError):
-        pass  # no lock, or what holds it is not a build
+        pass  # there is no lock, or its holder is not a build
     return None
 
 
 def remove(name: str, *, cache: Path | None = None) -> list[str]:
-    """Remove a named kernel with its tree, or the kernel of that key (or the beginning of one); return what is gone.
+    """Remove a named kernel with its tree, or the kernel of that key (or beginning of a key); return what was removed.
 
-    With a name go the kernels that were built under it before, such as those of a bisection. A kernel that another name
-    stands for as well stays. A name whose build failed has a tree alone.
+    Given a name, it also removes kernels that were built under it before, such as those of a bisection. A kernel that
+    another name refers to as well is kept. A name whose build failed has only a tree.
     """
     cache = cache or cache_directory()
     named = read_name(cache, name)
@@ -171,7 +171,7 @@ def remove(name: str, *, cache: Path | None = None) -> list[str]:
             return [*gone, *_remove_earlier(name, cache)]
     kernel = read_kernel(cache / named.key) if named else _named(name, cache)
     if kernel is not None and kernel.directory.parent.resolve() != cache.resolve():
-        raise KernelError(f"The kernel {kernel.path} is not in the cache {cache}, so it is not netwarp's to remove.")
+        raise KernelError(f"The kernel {kernel.path} is not in the cache {cache}: netwarp removes only kernels there.")
     gone = []
     with locked(cache, None):
         if named is not None:
@@ -180,7 +180,7 @@ def remove(name: str, *, cache: Path | None = None) -> list[str]:
         if kernel is not None:
             others = [other.name for other in list_names(cache) if other.key == kernel.key]
             if others:
-                stands = f"{', '.join(others)} stand{'s' if len(others) == 1 else ''} for the kernel {kernel.key[:12]}"
+                stands = f"{', '.join(others)} refer{'s' if len(others) == 1 else ''} to the kernel {kernel.key[:12]}"
                 if not named:
                     raise KernelError(f"{stands}: remove it by name.")
                 return [*gone, f"{stands}, which stays", *_remove_earlier(name, cache)]
@@ -192,7 +192,7 @@ def remove(name: str, *, cache: Path | None = None) -> list[str]:
 
 
 def _built_as(name: str, cache: Path) -> list[Kernel]:
-    """The kernels that were built under a name and that no name stands for now."""
+    """The kernels that were built under a name and that no name refers to now."""
     kept = {named.key for named in list_names(cache)}
     return [kernel for kernel in list_kernels(cache) if kernel.built_as == name and kernel.key not in kept]
 
@@ -212,7 +212,7 @@ def _remove(kernel: Kernel, cache: Path) -> None:
 
 
 def read_kernel(directory: Path) -> Kernel | None:
-    """Return the kernel that a directory holds, or None when it holds no complete one."""
+    """Return the kernel in a directory; None if there is no complete one."""
     return _read(directory / FACTS)
 
 
@@ -234,9 +234,9 @@ def digest_of(path: Path) -> str:
 def locked(
     cache: Path, console: Console | None, *, name: str | None = None, command: str | None = None
 ) -> Iterator[None]:
-    """Hold the cache's lock: one build at a time. Who must wait says so on `console`.
+    """Hold the cache's lock, for one build at a time; say on `console` that it has to wait.
 
-    Others read meanwhile which `command` builds a kernel, and its `name` (`build_in_progress`).
+    Other processes can read which `command` builds a kernel, and its `name` (`build_in_progress`).
     """
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / _LOCK).open("a+") as file:
@@ -278,8 +278,8 @@ def _named(name: str, cache: Path) -> Kernel:
         )
     if name in unfinished(cache):
         raise KernelMissing(
-            f"The kernel {name} is not built, as its build failed. Repeat the command that builds it, which compiles "
-            f"what is left, or `netwarp kernel remove {name}`."
+            f"The kernel {name} is not built, because its build failed. Repeat the command that builds it, which "
+            f"compiles the rest, or run `netwarp kernel remove {name}`."
         )
     matches = [kernel for kernel in list_kernels(cache) if kernel.key.startswith(name)] if name else []
     if len(matches) == 1:
@@ -289,8 +289,8 @@ def _named(name: str, cache: Path) -> Kernel:
         raise KernelError(f"The kernel name {name} is not unique: it begins {keys}. Give more of it.")
     there = [STOCK, *(known.name for known in list_names(cache))]
     raise KernelMissing(
-        f"There is no kernel {name} in {cache}{did_you_mean(name, there)}; `netwarp kernel list` shows those there "
-        f"are. `netwarp kernel build --name {name} …` builds one (docs/kernels.md)."
+        f"There is no kernel {name} in {cache}{did_you_mean(name, there)}; `netwarp kernel list` lists the kernels. "
+        f"`netwarp kernel build --name {name} …` builds one (docs/kernels.md)."
     )
 
 

@@ -1,6 +1,6 @@
-"""Running the programs of a build: confined, in a fixed environment, everything logged, nothing left running.
+"""Execution of a build's programs: confined, in a fixed environment, with all output logged and nothing left running.
 
-The makefiles of a kernel's source are programs, and so are those that a patch changes. So is the Kbuild of a module.
+The makefiles of a kernel's source, those that a patch changes, and the Kbuild of a module are programs, too.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from netwarp.scratch import scratch
 WORK = "netwarp-kernel-"
 """Prefix of a build's directories in TMPDIR."""
 
-# What the kernel's build would otherwise take from the day, the user and the host; the same recipe gives the same
-# bytes (Documentation/kbuild/reproducible-builds.rst).
+# The kernel's build would otherwise take these from the date, the user and the host. With them the same recipe gives
+# the same bytes (Documentation/kbuild/reproducible-builds.rst).
 _FIXED = {
     "LC_ALL": "C",
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
     "KBUILD_BUILD_USER": "netwarp",
     "KBUILD_BUILD_HOST": "netwarp",
     "KBUILD_BUILD_VERSION": "1",
-    # Where gcc is ccache, which would write into the home directory.
+    # If gcc is ccache, it would write into the home directory.
     "CCACHE_DISABLE": "1",
 }
-# All else stays outside: MAKEFLAGS of a make around this one, ARCH, CROSS_COMPILE, KCFLAGS and their like.
+# All other variables are left out: MAKEFLAGS of a make around this one, ARCH, CROSS_COMPILE, KCFLAGS and so on.
 _PASSED = ("PATH", "HOME", "TMPDIR")
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 _ETC = ("/etc/alternatives", "/etc/ld.so.cache")
-"""What programs of a build read and start."""
+"""Paths in /etc that a build's programs read and start."""
 
 _TELLING = re.compile(r"error|\*\*\*|undefined reference|No such file|FAILED|No space left", re.IGNORECASE)
 _LAST_LINES = 12
 LIMIT_S = 1800.0
-"""For what is read, and checked out, which takes minutes at most."""
+"""The time limit of commands that read or check out files, which take minutes at most."""
 
 
 class Log:
-    """Runs commands and keeps what they print in a file, which outlives the build only when a command failed."""
+    """A runner of commands that keeps their output in a file, which outlives the build only if a command failed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,8 +82,8 @@ class Log:
         write: Iterable[Path] = (),
         links: bool = False,
     ) -> None:
-        """Run a command in a directory, confined to it and to what is named (see `confined`); raises `BuildFailed` with
-        its last errors when it fails, `CannotBuild` if it is missing."""
+        """Run a command in a directory, confined to it and to the given paths (see `confined`). Raises `BuildFailed`
+        with its last errors if it fails, `CannotBuild` if it is missing."""
         lines = [f"$ {' '.join(command)}"]
         self._write(lines[0])
 
@@ -124,7 +124,7 @@ def terminable() -> Iterator[None]:
 
     def leave(number: int, frame: FrameType | None) -> None:
         try:
-            # The command line's own writes no more to a terminal that is gone.
+            # The command line's handler stops writing to a terminal that is gone.
             if callable(before[number]):
                 before[number](number, frame)
         finally:
@@ -136,18 +136,18 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is leave:  # else who heard it wants no second one
+            if signal.getsignal(number) is leave:  # otherwise the handler that was called has replaced it
                 signal.signal(number, handler)
 
 
 def environment() -> dict[str, str]:
-    """What the programs of a build see of the environment of who runs netwarp, and what is the same for all."""
+    """Return the environment of a build's programs: the variables that the user may pass on, and fixed ones."""
     return {name: os.environ[name] for name in _PASSED if name in os.environ} | _FIXED
 
 
 def confined(read: Iterable[Path], write: Iterable[Path], *, links: bool = False) -> list[str]:
-    """The words in front of a command that is to read and start nothing but the system's files and these, to write only
-    these (where it may make symbolic `links`), and to have no network (SECURITY.md). Raises KernelError."""
+    """Return the argv prefix that confines a command: it reads and starts only the system's files and those of `read`,
+    writes only to `write` (with symbolic links if `links`), and has no network (SECURITY.md). Raises KernelError."""
     try:
         agent = find_agent()
     except AgentError as error:
@@ -159,8 +159,8 @@ def confined(read: Iterable[Path], write: Iterable[Path], *, links: bool = False
 
 
 def read_built(command: list[str], built: Path, *more: str, write: Iterable[Path] = ()) -> str:
-    """What a program of binutils says of a file that a build has made. It is confined, since the file may be made to
-    deceive it. Raises KernelError."""
+    """Return the output of a program of binutils about a file that a build has made. The program is confined, because
+    the file may be crafted to attack it. Raises KernelError."""
     words = [*confined((built,), write), *command, str(built), *more]
     complaint = ""
     try:
@@ -176,7 +176,8 @@ def read_built(command: list[str], built: Path, *more: str, write: Iterable[Path
 def collect(
     command: list[str], environ: dict[str, str], limit_s: float = LIMIT_S
 ) -> subprocess.CompletedProcess[bytes]:
-    """What a command prints, and its status; as `stream` nothing survives it, and it has a limit."""
+    """Run a command, and return its output and status. It has a time limit, and ends with its process group, as in
+    `stream`."""
     with tempfile.TemporaryFile() as complaint:
         with _group(command, limit_s, env=environ, stderr=complaint) as process:
             assert process.stdout is not None
@@ -192,7 +193,7 @@ def stream(
     on_line: Callable[[str], None],
     limit_s: float = threading.TIMEOUT_MAX,
 ) -> int:
-    """Run a command in a process group of its own, nothing of which survives this call; return its exit status.
+    """Run a command in a new process group, all of which ends with this call; return its exit status.
 
     Raises `subprocess.TimeoutExpired` after the limit."""
     environ = environment() | {"TMPDIR": str(temporary)}
@@ -206,12 +207,12 @@ def stream(
 
 @contextlib.contextmanager
 def _group(command: list[str], limit_s: float, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A command in a process group of its own, which ends with it: what it leaves in the background would hold its
-    output open. Raises `subprocess.TimeoutExpired` after the limit."""
+    """Start a command in a new process group, and end the group with it: a background process would hold its output
+    open. Raises `subprocess.TimeoutExpired` after the limit."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, process_group=0, **options)
 
     def kill() -> None:
-        # Until it is waited for, the group's number is its own.
+        # The group's number is not reused until the process is waited for.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 

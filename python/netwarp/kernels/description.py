@@ -1,6 +1,6 @@
-"""The description of a built kernel: names and layouts that readers of its records and checkers of scenarios need.
+"""The description of a built kernel: names and layouts that readers of its records and checks of scenarios need.
 
-Written once, after the build, from the sources that were compiled; the image itself is not changed for it.
+It is written once, after the build, from the sources that were compiled; the image itself is not changed for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from netwarp.kernels.errors import KernelError
 DESCRIPTION = "description.json"
 
 _DROP_REASONS = ("include/net/dropreason-core.h", "include/net/dropreason.h")
-"""Where DEFINE_DROP_REASON stands: since Linux 6.4, and before."""
+"""Headers that define DEFINE_DROP_REASON: since Linux 6.4, and before."""
 _TCP_INFO = "include/uapi/linux/tcp.h"
 _MEMBER = re.compile(r"^\s*__(u8|u16|u32|u64)\s+([^;]+);", re.MULTILINE)
 _BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
@@ -25,7 +25,7 @@ _BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 
 @dataclass(frozen=True)
 class TcpInfoField:
-    """A member of `struct tcp_info`: its name without `tcpi_`, its type (u8 … u64), where it begins, in bytes.
+    """A member of `struct tcp_info`: its name without `tcpi_`, its type (u8 … u64), its offset in bytes.
 
     `bits` is None, or the width of a bit field, which shares its byte with the members before it.
     """
@@ -38,8 +38,8 @@ class TcpInfoField:
 
 @dataclass(frozen=True)
 class KernelDescription:
-    """What a kernel has. Names are its own, as `tc`, `sysctl` and `ss` take and print them;
-    `modules` are those that are part of its image.
+    """Features of a kernel. Their names are those that `tc`, `sysctl` and `ss` take and print; `modules` are those that
+    are part of its image.
 
     `drop_reasons` is indexed by the number in the records (enum skb_drop_reason), in lower case.
     """
@@ -53,7 +53,7 @@ class KernelDescription:
 
 
 def describe(tree: Path, version: str) -> KernelDescription:
-    """The description of what was compiled in an unpacked source tree. Raises KernelError where that is not as known.
+    """Describe the kernel that was compiled in a source tree. Raises KernelError if the source has an unknown form.
 
     A discipline or congestion control is in the kernel if a file that registers it was compiled.
     """
@@ -73,7 +73,7 @@ def write_description(description: KernelDescription, directory: Path) -> None:
 
 
 def read_description(directory: Path) -> KernelDescription:
-    """The description of the kernel in a directory. Raises KernelError."""
+    """Read the description of the kernel in a directory. Raises KernelError."""
     path = directory / DESCRIPTION
     try:
         known = json.loads(path.read_text())
@@ -93,7 +93,7 @@ def read_description(directory: Path) -> KernelDescription:
 
 
 def drop_reasons_in(header: str) -> Iterator[str]:
-    """The names of enum skb_drop_reason, by number: two that are no drops, then those of DEFINE_DROP_REASON."""
+    """The names of enum skb_drop_reason, by number: two that are not drops, then those of DEFINE_DROP_REASON."""
     names = re.findall(r"\bFN\((\w+)\)", header)
     if not names:
         raise KernelError("The kernel's source does not list the drop reasons as Linux 6.12 does (DEFINE_DROP_REASON).")
@@ -105,7 +105,7 @@ def tcp_info_in(header: str) -> Iterator[TcpInfoField]:
     """The members of struct tcp_info, laid out as C does: each begins at a multiple of its size."""
     found = re.search(r"^struct tcp_info \{$(.*?)^\};$", header, re.MULTILINE | re.DOTALL)
     if found is None:
-        raise KernelError(f"{_TCP_INFO} does not hold struct tcp_info as Linux 6.12 does.")
+        raise KernelError(f"{_TCP_INFO} does not define struct tcp_info as Linux 6.12 does.")
     offset = 0
     for kind, declared in _MEMBER.findall(re.sub(r"/\*.*?\*/", "", found[1], flags=re.DOTALL)):
         size = _BYTES[kind]
@@ -121,7 +121,7 @@ def _drop_reasons_of(tree: Path) -> Path:
 
 
 def _registered(folder: Path, what: Registration) -> tuple[str, ...]:
-    """The names of what the compiled files of a folder register."""
+    """The names that the compiled files of a folder register."""
     return registered((_text(path) for path in sorted(folder.glob("*.c")) if path.with_suffix(".o").exists()), what)
 
 

@@ -1,8 +1,8 @@
-"""What compiling modules for a kernel takes: its headers, scripts, configuration and symbols, kept beside its image.
+"""The files that compiling modules for a kernel needs: headers, scripts, configuration and symbols, beside its image.
 
-They are packed when the kernel is built, and unpacked when the first module is compiled for it. Not the whole tree,
-which is twenty times as large: what scripts/package/install-extmod-build of the kernel lists, and User Mode Linux's
-headers, which are in two architectures.
+They are packed when the kernel is built, and unpacked when the first module is compiled for it. They are the files that
+the kernel's scripts/package/install-extmod-build lists, and User Mode Linux's headers, which are in two architectures;
+the whole tree is twenty times as large.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _LEFT_OUT = (
     *("scripts/selinux", "scripts/gcc-plugins"),
 )
 _NO_HEADERS = ("arch/um", "arch/x86/um")
-"""Of which only headers and makefiles count."""
+"""Folders of which only headers and makefiles are packed."""
 
 
 def pack(tree: Path, directory: Path) -> None:
     """Write the development files of a compiled tree into a kernel's directory. The same tree gives the same bytes."""
-    # Lazily, as below: few runs have modules, and this is slow to load.
+    # Imported here, as below, because few runs have modules, and pyarrow is slow to load.
     import tarfile
 
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -51,7 +51,8 @@ def pack(tree: Path, directory: Path) -> None:
 
 
 def unpacked(directory: Path, key: str, cache: Path) -> Path:
-    """The development files of the kernel in `directory`, unpacked in `cache` under its key. Raises KernelError."""
+    """Unpack the development files of the kernel in `directory` into `cache`, under its key, unless they are there
+    already; return their directory. Raises KernelError."""
     place = cache / key
     if place.is_dir():
         return place

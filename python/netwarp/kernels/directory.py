@@ -1,5 +1,5 @@
-"""A kernel's source in a directory of the user's: which files belong to it, and the digest of each, without reading
-again what has not changed.
+"""A kernel's source in a directory: the files that belong to it, and their digests. Files that have not changed are not
+read again.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from netwarp.kernels.links import refuse_link_out
 from netwarp.kernels.memory import remember, remembered
 
 _RACY_NS = 2_000_000_000
-"""A file that was written so shortly before it is read may be written once more with the same time, as git has it."""
+"""A file that was written less than this before it is read may be written again with the same time ("racy" in git)."""
 
 _BUILT = re.compile(
     r"\.(o|a|ko|cmd|mod|mod\.c|order|symvers|d|rej|orig)$|(^|/)\.(git|tmp_|config)|include/(config|generated)/|^(vmlinux|linux$|System\.map)"
 )
-"""What a build leaves in a source. In a git tree git tells it apart."""
+"""Files that a build leaves in a source directory. In a git tree git tells them apart."""
 
 
 def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str, str]:
-    """The files of a source and the digest of each; `cache` remembers digests by size and times of the file.
+    """Return the files of a source and the digest of each; `cache` remembers digests by size and times of the file.
 
-    In a git tree they are what git tracks and new files that it does not ignore, as they are in the work tree.
+    In a git tree these are the tracked files and new files that git does not ignore, as they are in the work tree.
     Raises `BuildFailed`.
     """
     pattern = re.compile("|".join(f"{_expression(one)}" for one in left_out))
@@ -45,7 +45,7 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
         if pattern.match(name):
             continue
         if not _is_within(path, name, folders):
-            raise BuildFailed(f"{path} has the file {name} in a place that is not its own, behind a link or above it.")
+            raise BuildFailed(f"{path} lists the file {name}, which is outside of it: behind a link, or above it.")
         try:
             status = (path / name).lstat()
         except FileNotFoundError:
@@ -66,7 +66,7 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
 
 
 def _is_within(path: Path, name: str, folders: dict[str, bool]) -> bool:
-    """Whether all folders of a file are the source's own; `folders` has the answers for those seen before."""
+    """Whether all folders of a file are within the source; `folders` has the answers for those seen before."""
     folder, _, last = name.rpartition("/")
     if last in ("", "..") or name.startswith("/"):
         return False
@@ -93,7 +93,7 @@ def _listed(path: Path) -> Iterator[str]:
 
 
 def _digest(path: Path, mode: int) -> str:
-    """Of content and what else counts: whether it is a link, whether it can be executed."""
+    """The digest of a file's content, and of whether it is a link or can be executed."""
     if stat.S_ISLNK(mode):
         return hashlib.sha256(b"link\0" + os.fsencode(path.readlink())).hexdigest()
     kind = b"program\0" if mode & 0o100 else b"file\0"
@@ -101,5 +101,5 @@ def _digest(path: Path, mode: int) -> str:
 
 
 def _expression(pattern: str) -> str:
-    """A pattern of tar(1) as a regular expression: `*` goes across directories, and a directory is all under it."""
+    """A pattern of tar(1) as a regular expression: `*` matches slashes, and a directory includes everything in it."""
     return re.sub(r"\\\*", ".*", re.escape(pattern).replace(r"\[chS\]", "[chS]")) + "(/|$)"

@@ -1,4 +1,4 @@
-"""What a person sees of a build: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a build for the user: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 _PLAIN_EVERY = 0.25
-"""Without a terminal, a line each time another such part of a step is done."""
+"""Without a terminal, the share of a step after which another line is printed."""
 
 
 class Display:
-    """Shows the steps of a build and how far each has come; a context manager."""
+    """A display of a build's steps and the progress of each; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -44,14 +44,14 @@ class Display:
         self._progress.stop()
 
     def step(self, description: str, total: int = 0) -> None:
-        """Begin a step; `total` is about how many times `advance` will be called, 0 when that is not known."""
+        """Begin a step; `total` is the approximate number of calls of `advance`, 0 if it is not known."""
         self._description, self._total, self._done, self._next_line = description, total, 0, _PLAIN_EVERY
         self._progress.reset(self._task, total=total or None, description=description, visible=True)
         if not self._console.is_terminal:
             self.say(f"{description} …")
 
     def advance(self) -> None:
-        """Count one more thing done. The total is an estimate, so the end is never shown before it is there."""
+        """Count one more item. The total is an estimate, so that 100 % is not shown before the step ends."""
         self._done += 1
         share = min(self._done / self._total, 0.99) if self._total else 0.0
         if self._console.is_terminal:

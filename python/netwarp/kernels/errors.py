@@ -1,4 +1,4 @@
-"""What can go wrong with kernels, as sentences for people."""
+"""Errors about kernels, with sentences for the user."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""git, confined as a build is: the configuration of a repository names programs that git runs, and a repository may be
-someone else's."""
+"""git, confined like a build: a repository is not trusted, and its configuration names programs that git runs."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from netwarp.kernels.commands import LIMIT_S, collect, confined, environment
 from netwarp.kernels.errors import KernelError
 
 _DEPTH = 6
-"""How far git follows objects that are another repository's (object-file.c: link_alt_odb_entries)."""
+"""The depth to which git follows alternates, other repositories' objects (object-file.c: link_alt_odb_entries)."""
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
-    # The owner of what is only read, and confined, does not matter.
+    # The owner of a repository does not matter, because git is confined and only reads it.
     "safe.directory": "*",
 }
-# The user's own configuration stays outside, as all of the home directory does.
+# The user's own configuration is left out, as is all of the home directory.
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -34,8 +33,8 @@ _ENVIRONMENT = {
 def git(
     directory: Path, *words: str, repository: Path | None = None, work: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a work tree. It reads this and its repository; with a `work` tree beside the kernels it also writes
-    there and into the `repository` of that (default: the directory's). Raises KernelError after a limit."""
+    """Run git in a work tree. It reads the work tree and its repository; with a `work` tree beside the kernels it also
+    writes there and into its `repository` (default: the directory's). Raises KernelError after a time limit."""
     places = list(_places(repository or directory))
     walls = confined([directory, *places], [] if work is None else [work, *places])
     try:
@@ -45,8 +44,8 @@ def git(
 
 
 def _places(directory: Path) -> Iterator[Path]:
-    """Where the repository of a work tree is: in it, or elsewhere if the work tree is linked; and where the
-    repositories are that it borrows from. A place that is not a repository is left out."""
+    """Find the repository of a work tree, which is elsewhere if the work tree is linked, and the repositories that it
+    borrows objects from. A place that is not a repository is left out."""
     own = directory / ".git"
     if own.is_file():
         own = directory / own.read_text(errors="replace").partition("gitdir:")[2].strip()
@@ -60,7 +59,7 @@ def _places(directory: Path) -> Iterator[Path]:
 
 
 def _borrowed(objects: Path) -> set[Path]:
-    """The objects that a repository's are completed by, and theirs by others."""
+    """Find the object directories that complete a repository's, and those that complete these in turn."""
     found: set[Path] = set()
     last = {objects}
     for _ in range(_DEPTH):

@@ -1,6 +1,6 @@
-"""Symbolic links in a kernel's source. None leads out of it: so whoever writes into its tree writes nowhere else.
+"""Symbolic links in a kernel's source. None may lead out of it, so that writing into its tree writes nowhere else.
 
-Its makefiles cannot make any (the agent's guard/confinement/files.rs): those there are came with the source.
+The source's makefiles cannot create links (the agent's guard/confinement/files.rs): all links came with the source.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def refuse_links_out(tree: Path, source: Path) -> None:
 
 
 def refuse_link_out(name: str, target: str, source: Path) -> None:
-    """Raise `BuildFailed` if the link `name` of a source can lead out of it, now or after links on its way are gone."""
+    """Raise `BuildFailed` if the link `name` of a source can lead out of it, now or without the links on its path."""
     parts = PurePosixPath(target).parts
     up = len(list(takewhile(lambda part: part == "..", parts)))
     depth = len(PurePosixPath(name).parts) - 1
     if target.startswith("/") or up > depth or ".." in parts[up:]:
         raise BuildFailed(
-            f"{source} has the symbolic link {name} to {target}, which can lead out of it, where a build would "
-            "read and write. No source of a kernel has such a link: remove it."
+            f"{source} has the symbolic link {name} to {target}, which can lead out of it, so that a build would "
+            "read and write there. A kernel's source has no such link: remove it."
         )
 
 

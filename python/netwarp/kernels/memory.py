@@ -1,4 +1,4 @@
-"""What has been computed of files, remembered in the cache."""
+"""Files in the cache that remember values computed from other files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netwarp.json_values import Json, JsonObject
 
 
 def remembered(memory: Path) -> dict[str, Json]:
-    """What a file remembers; nothing if it is missing or damaged."""
+    """Return the values that a file remembers; empty if it is missing or damaged."""
     try:
         known = json.loads(memory.read_text())
     except (OSError, ValueError):
@@ -20,14 +20,14 @@ def remembered(memory: Path) -> dict[str, Json]:
 
 
 def remember(memory: Path, known: JsonObject) -> None:
-    """Write it for the next time. Another user's shared cache cannot be written; it is then computed again."""
+    """Write the values for the next time. Another user's cache is not written: they are computed again."""
     with contextlib.suppress(OSError):
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_whole(memory, json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file that others read as it was or as it is now, never in part; of several writers the last one's stays.
+    """Write a file atomically: others read the old or the new content, and the last of several writers wins.
 
     Raises OSError.
     """

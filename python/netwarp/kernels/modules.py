@@ -1,4 +1,4 @@
-"""Compiling modules for a kernel: by the kernel's own build, kept by content, confined like the runs that load them."""
+"""Compilation of modules for a kernel, by the kernel's own build: cached by content, and confined like their runs."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from netwarp.module import Module
 from netwarp.scratch import clean_stale, held
 
 FORMAT = 3
-"""Raised when the way of compiling changes what comes out."""
+"""Increased when compiling changes in a way that changes the output."""
 TEMPORARY = ".compile-"
 COMPILERS = ("cc1", "as", "ld")
-"""What of gcc and binutils decides the bytes of a module."""
+"""The programs of gcc and binutils that decide the bytes of a module."""
 
 _FACTS = "module.json"
 _KEPT = 300
-"""So many compiled modules are kept; those not used for longest go."""
+"""The number of compiled modules that are kept; the least recently used ones are removed."""
 _LIMIT_S = 300.0
 _ERROR = re.compile(r"\berror: |^ERROR: |: undefined reference to |: No such file or directory")
 _OF_MAKE = re.compile(r"make(\[\d+\])?: |  [A-Z]+ |warning: the compiler differs|  (The kernel was|You are usin)")
 
 
 class ModuleError(KernelError):
-    """A module does not compile; the message begins with the compiler's first error, and has all its words."""
+    """A module does not compile; the message begins with the compiler's first error, and has its whole output."""
 
 
 _failed: dict[Path, str] = {}
-"""What did not compile in this process, by where it would be kept: each run that loads it would try again."""
+"""Modules that did not compile in this process: place in the cache → error. Without it each run would try again."""
 
 
 @dataclass(frozen=True)
 class Object:
-    """A module's binary: as the kernel loads it, and with debug information; its parameters, and what it registers."""
+    """A module's binary, with and without debug information: its parameters, and the names that it registers."""
 
     name: str
     parameters: tuple[str, ...]
@@ -59,8 +59,7 @@ class Object:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What became of a module's sources: its objects, in the order in which they are loaded, and what the compiler
-    warned of."""
+    """The result of compiling a module: its objects, in the order of loading, and the compiler's warnings."""
 
     directory: Path
     objects: tuple[Object, ...]
@@ -73,12 +72,12 @@ class Compiled:
         return Registered(tuple(controls), tuple(sorted(name for one in self.objects for name in one.qdiscs)))
 
     def path(self, one: Object, *, debug: bool = False) -> Path:
-        """Where an object is."""
+        """The path of an object."""
         return self.directory / (f"{one.name}.debug" if debug else f"{one.name}.ko")
 
 
 def compile_module(module: Module, kernel: Kernel, cache: Path | None = None) -> Compiled:
-    """The module, compiled for a kernel, or found in the cache. Raises ModuleError, KernelError."""
+    """Compile the module for a kernel, or find it in the cache. Raises ModuleError, KernelError."""
     cache = cache or cache_directory().parent / "modules"
     content = [FORMAT, module.digest, kernel.key, kernel.digest, [_version(name) for name in COMPILERS]]
     place = cache / hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -110,17 +109,17 @@ def compile_module(module: Module, kernel: Kernel, cache: Path | None = None) ->
 
 
 def registered_in_binary(module: Module) -> Registered:
-    """What a module registers when it is compiled for netwarp's own kernel. Raises ValueError."""
+    """Return the names that a module registers when it is compiled for netwarp's own kernel. Raises ValueError."""
     try:
         return compile_module(module, find_kernel()).registered
     except KernelError as error:
         raise ValueError(
-            f"what {module.place} registers is not in its text, and it was compiled to read it: {error}"
+            f"{module.place} does not register literal names, and compiling it to find them failed: {error}"
         ) from None
 
 
 def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str:
-    """Compile in `build`; returns what the compiler said."""
+    """Compile in `build`; return the compiler's output."""
     for name, text in module.files.items():
         file = build / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +130,7 @@ def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str
     make = ["make", "-C", str(development), f"M={build}", "ARCH=um", f"LOCALVERSION={KERNEL_SUFFIX}", "modules"]
     make.append(f"KCFLAGS=-g -fno-optimize-sibling-calls -ffile-prefix-map={build}/= -ffile-prefix-map={development}/=")
     if shutil.which("make") is None:
-        raise KernelError("Compiling a module takes make, which is not here: see `netwarp doctor`.")
+        raise KernelError("Compiling a module needs make, which is not installed: see `netwarp doctor`.")
     lines: list[str] = []
     try:
         status = stream([*confined([development], [build]), *make], build, build / ".tmp", lines.append, _LIMIT_S)
@@ -147,7 +146,7 @@ def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str
 
 
 def _in_their_place(output: str, module: Module, build: Path) -> str:
-    """The compiler's words about the user's own files, without those of make."""
+    """Return the compiler's output, with the paths of the user's files, and without make's lines."""
     place = Path(module.place)
     own = place.parent if place.suffix == ".c" else place
     lines = [line for line in output.splitlines() if line.strip() and not _OF_MAKE.match(line)]
@@ -155,7 +154,7 @@ def _in_their_place(output: str, module: Module, build: Path) -> str:
 
 
 def _collect(module: Module, build: Path, made: Path, said: str) -> Compiled:
-    """Each object twice: as it is loaded, and with its debug information."""
+    """Store each object twice: as it is loaded, and with its debug information."""
     made.mkdir()
     objects = []
     for path in sorted(build.rglob("*.ko")):
@@ -174,7 +173,7 @@ def _collect(module: Module, build: Path, made: Path, said: str) -> Compiled:
 
 
 def _in_order(objects: Sequence[Object]) -> Iterator[Object]:
-    """Each behind those that it depends on."""
+    """Yield the objects in an order in which each follows those that it depends on."""
     left, given = list(objects), set[str]()
     names = {one.name for one in objects}
     while left:
@@ -185,7 +184,7 @@ def _in_order(objects: Sequence[Object]) -> Iterator[Object]:
 
 
 def _modinfo(path: Path) -> dict[str, list[str]]:
-    """The section .modinfo: `key=value`, each ended by a NUL."""
+    """Read the section .modinfo: entries `key=value`, each ended by a NUL."""
     with tempfile.TemporaryDirectory() as folder:
         section = Path(folder) / "modinfo"
         command = ["objcopy", "-O", "binary", "--only-section=.modinfo", "--set-section-flags", ".modinfo=alloc"]
@@ -233,7 +232,7 @@ def compiler_paths() -> tuple[str, ...]:
         ]
     except (OSError, subprocess.SubprocessError) as error:
         raise KernelError(
-            f"Compiling a module takes gcc, which does not run ({error}): `apt-get install gcc make binutils`."
+            f"Compiling a module needs gcc, which does not run ({error}): `apt-get install gcc make binutils`."
         ) from error
     return tuple(path if "/" in path else shutil.which(path) or path for path in found)
 

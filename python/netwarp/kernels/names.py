@@ -1,4 +1,4 @@
-"""Names of kernels: what each was asked to be made of, and which kernel in the cache that is now."""
+"""Names of kernels: the request that each was built from, and the kernel in the cache that it refers to."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from netwarp.kernels.memory import write_whole
 from netwarp.names import KERNEL_NAME
 
 STOCK = "stock"
-"""The name of netwarp's own kernel, which nobody else has."""
+"""The name of netwarp's own kernel, which no other kernel may have."""
 NAMES = "names"
 TREES = "trees"
-"""Under the cache: a file for each name, and the tree that its kernel is compiled in."""
+"""Folders of the cache: a file for each name, and the tree in which its kernel is compiled."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a kernel is to be made of: a source (None: the packaged one of `series`), patches, options or presets."""
+    """A request for a kernel: a source (None: the packaged one of `series`), patches, options or presets."""
 
     source: str | None = None
     series: str | None = None
@@ -29,7 +29,7 @@ class Request:
     config: tuple[str, ...] = ()
 
     def command(self, name: str | None = None) -> str:
-        """The command that builds it, under a name or without one."""
+        """Return the command that builds it, under a name or without one."""
         named = [] if name is None else ["--name", name]
         single = [("--source", self.source), ("--series", self.series)]
         listed = [("--patch", patch) for patch in self.patches] + [("--config", word) for word in self.config]
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass(frozen=True)
 class NamedKernel:
-    """A name, the key of its kernel in the cache, and what was asked for."""
+    """A name, the key of its kernel in the cache, and its request."""
 
     name: str
     key: str
@@ -52,23 +52,23 @@ class NamedKernel:
 
 
 def check_name(name: str) -> str:
-    """The name, if a kernel may have it. Raises KernelError."""
+    """Return the name if a kernel may have it. Raises KernelError."""
     if name == STOCK:
-        raise KernelError(f'"{STOCK}" is netwarp\'s own kernel, as `netwarp kernel build` makes it; take another name.')
+        raise KernelError(f'"{STOCK}" is netwarp\'s own kernel; choose another name.')
     if not KERNEL_NAME.fullmatch(name):
         raise KernelError(
-            f'"{name}" is no name for a kernel: it begins with a letter and has letters, digits, `.`, `_`, `+`, `-`.'
+            f'"{name}" is not a name for a kernel; expected a letter, then letters, digits, `.`, `_`, `+` and `-`.'
         )
     return name
 
 
 def tree_of(cache: Path, name: str) -> Path:
-    """Where the tree of a named kernel is kept."""
+    """The directory of a named kernel's tree."""
     return cache / TREES / name
 
 
 def read_name(cache: Path, name: str) -> NamedKernel | None:
-    """What a name stands for, None if nothing was built under it."""
+    """Read the kernel and request of a name; None if nothing was built under it."""
     if not KERNEL_NAME.fullmatch(name):
         return None
     try:
@@ -81,19 +81,19 @@ def read_name(cache: Path, name: str) -> NamedKernel | None:
 
 
 def list_names(cache: Path) -> list[NamedKernel]:
-    """All names, in their order."""
+    """All names, sorted."""
     found = (read_name(cache, path.stem) for path in sorted((cache / NAMES).glob("*.json")))
     return [named for named in found if named is not None]
 
 
 def unfinished(cache: Path) -> list[str]:
-    """Names that have a tree and no kernel, as their build failed."""
+    """Names that have a tree but no kernel, because their build failed."""
     trees = {path.name for path in (cache / TREES).glob("*") if path.is_dir()}
     return sorted(trees - {named.name for named in list_names(cache)})
 
 
 def write_name(cache: Path, named: NamedKernel) -> None:
-    """Let a name stand for a kernel from now on; of several who do so at once, the last."""
+    """Make a name refer to a kernel from now on; the last of several writers wins."""
     (cache / NAMES).mkdir(parents=True, exist_ok=True)
     write_whole(cache / NAMES / f"{named.name}.json", json.dumps(asdict(named), indent=1) + "\n")
 

@@ -1,9 +1,9 @@
-"""A kernel's tree as it is compiled: made once, then brought from one state to the next by writing what differs.
+"""The tree in which a kernel is compiled: made once, then changed for each build by writing the files that differ.
 
-make compiles again what depends on a file that is newer than its objects. So a tree that is kept may be compiled again
-in seconds, if no file is written whose content stays. `state.json` says what the tree was made of; it is absent while
-the tree is being changed and says so while it is being compiled, so that a tree whose build was killed, of which nobody
-knows what is complete, is never used again.
+make compiles files again if a dependency is newer than their objects. A kept tree is therefore compiled again in
+seconds if files whose content stays the same are not written. `state.json` says what the tree was made of. It is absent
+while the tree is being changed, and marks the time of compiling, so that a tree whose build was killed, which may be
+incomplete, is never used again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ STATE = "state.json"
 BINARY = "linux"
 _FORMAT = 1
 _MAKE = ("make", "ARCH=um", "RUSTC=false")
-"""Without Rust, which compiles nothing: its version would be in the configuration, and so in the kernel's bytes."""
+"""Rust is left out because it compiles nothing, but its version would be in the configuration and so in the kernel."""
 _OBJECT = re.compile(r"\s+[A-Z][A-Z0-9_]*\s+\S")
 
 
 @dataclass(frozen=True)
 class _State:
-    """What a tree was made of; `overlay` are the files that changes touch, `files` those of the source, of a directory
-    each with its digest."""
+    """The inputs of a tree; `overlay` are the files that changes touch, `files` those of the source, with their digests
+    if it is a directory."""
 
     source: str
     compiler: str
@@ -52,7 +52,7 @@ class _State:
 
 @dataclass(frozen=True)
 class Changes:
-    """All that is changed in a source: files that are copied into it, patches in their order, options."""
+    """All changes to a source: files that are copied into it, patches in their order, options."""
 
     files: dict[str, Path]
     patches: Sequence[Patch]
@@ -60,26 +60,26 @@ class Changes:
 
 
 class ObjectTree:
-    """The tree under a directory, and beside it what its source says of the files that are changed."""
+    """The tree in a directory, and beside it the source's original versions of the files that are changed."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.tree, self._original = directory / "tree", directory / "original"
 
     def can_become(self, source: Source, compiler: str) -> bool:
-        """Whether a copy can be brought to this source: of a directory every file is compared, so whatever it was."""
+        """Whether a copy can be changed to this source. A directory may replace any source: all files are compared."""
         state = self._state()
         if state is None or state.compiling or state.compiler != compiler or state.format != _FORMAT:
             return False
         return state.source == _name_of(source) or (source.files is not None and bool(state.files))
 
     def differing_options(self, options: Options) -> int:
-        """In how many lines of its configuration it differs: with other options most is compiled again."""
+        """The number of lines of its configuration that differ: with other options most files are compiled again."""
         state = self._known()
         return len({*(state.options or ())} ^ {*options.lines})
 
     def prepare(self, source: Source, compiler: str, log: Log, like: ObjectTree | None = None) -> None:
-        """Unpack the source, or copy a tree that can become it, unless a tree that fits is here already."""
+        """Unpack the source, or copy a tree that can become it, unless a suitable tree exists already."""
         if self.can_become(source, compiler):
             self._adopt(source)
             return
@@ -98,7 +98,7 @@ class ObjectTree:
         self._write(_State(_name_of(source), compiler, files=dict.fromkeys(_files_under(self.tree), "")))
 
     def change(self, source: Source, changes: Changes, log: Log) -> None:
-        """Bring the source's files to what the changes make of them."""
+        """Write the source's files with the changes applied."""
         refuse_links_out(self.tree, source.path)
         state = self._known()
         with tempfile.TemporaryDirectory(prefix="changes-", dir=self.directory) as folder:
@@ -126,14 +126,14 @@ class ObjectTree:
         self._write(replace(state, overlay=tuple(sorted(touched)), files=files, options=options))
 
     def configure(self, options: Options, log: Log) -> None:
-        """Write `.config`, unless it was made of these options. Raises `BuildFailed` if it does not honour them."""
+        """Write `.config`, unless it was made from these options. Raises `BuildFailed` if it does not honour them."""
         state = self._known()
         if state.options == options.lines:
             return
         self._write(replace(state, options=None))
         log.run([*_MAKE, "tinyconfig"], self.tree, "configuring (make tinyconfig)")
         config = self.tree / ".config"
-        # The last word counts: olddefconfig takes the later of two lines for one option.
+        # Appended lines win: olddefconfig takes the later of two lines for one option.
         config.write_text("\n".join([config.read_text(), *options.lines, ""]))
         log.run([*_MAKE, "olddefconfig"], self.tree, "configuring (make olddefconfig)")
         if unmet := unmet_options(options.lines, config.read_text()):
@@ -141,7 +141,7 @@ class ObjectTree:
         self._write(replace(state, options=options.lines))
 
     def compile(self, jobs: int, log: Log, display: Display) -> None:
-        """Compile what is not up to date."""
+        """Compile the files that are not up to date."""
 
         def count(line: str) -> None:
             if _OBJECT.match(line):
@@ -153,24 +153,24 @@ class ObjectTree:
         try:
             log.run(make, self.tree, "compiling the kernel", count)
         except BuildFailed:
-            self._write(state)  # make ended by itself, and has removed what it did not complete
+            self._write(state)  # make ended by itself, and has removed incomplete files
             raise
         self._write(state)
 
     def _adopt(self, source: Source) -> None:
-        """Let the tree be one of this source, of which nobody knows yet which files it has."""
+        """Assign the tree to this source, without digests: its files have not been compared yet."""
         state = self._known()
         if state.source != _name_of(source):
             self._write(replace(state, source=_name_of(source), files=dict.fromkeys(state.files, "")))
 
     def _source_file(self, name: str, source: Source, state: _State) -> Path:
-        """Where the source's own version of a file is, if it has the file."""
+        """The path of the source's own version of a file, if it has the file."""
         if source.files is not None:
             return source.path / name if name in source.files else self._original / name
         return (self._original if name in state.overlay else self.tree) / name
 
     def _copy_source(self, source: Source, state: _State, touched: set[str]) -> list[str]:
-        """Copy those files of a source directory that are others than before, and remove those that are gone."""
+        """Copy the files of a source directory that have changed, and remove those that are gone; return both."""
         if source.files is None:
             return []
         written = []
@@ -208,12 +208,12 @@ def _files_under(folder: Path) -> Iterator[str]:
 
 
 def _name_of(source: Source) -> str:
-    """What a tree can be brought to: of an archive this very content, of a directory whatever is in it."""
+    """The name of a tree's source: the digest of an archive, or the path of a directory, whatever it contains."""
     return source.digest if source.files is None else str(source.path)
 
 
 def _put(source: Path, target: Path) -> bool:
-    """Make a file what another is, without writing what it is already; whether it had to change."""
+    """Make `target` the same as `source`, without writing it if it is already; return whether it had to change."""
     if source.is_symlink():
         link = source.readlink()
         if target.is_symlink() and target.readlink() == link:

@@ -1,7 +1,7 @@
-"""Changes to a kernel's source, made beside it: which files they touch, and what these become.
+"""Changes to a kernel's source: the files that they touch, and the changed files.
 
-The files are changed in a directory of their own, so that a patch that does not apply leaves the source as it was, and
-so that in a kept tree only those files are written that come out otherwise than before.
+The files are changed in a separate directory, so that a patch that does not apply leaves the source as it was, and so
+that only files which differ from before are written in a kept tree.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _STRICT = ("patch", "-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-m
 
 @dataclass(frozen=True)
 class Patch:
-    """A patch, and what to tell who reads that it does not apply."""
+    """A patch, and the advice for the user if it does not apply."""
 
     path: Path
     advice: str
 
 
 def touched_by(patch: Path) -> set[str]:
-    """The files that a patch names, as paths under the source (`patch -p1`). Raises BuildFailed."""
+    """Return the files that a patch names, as paths under the source (`patch -p1`). Raises BuildFailed."""
     found = set()
     for line in _NAMED.finditer(patch.read_text(errors="replace")):
         name = line[1].strip()
@@ -36,10 +36,10 @@ def touched_by(patch: Path) -> set[str]:
             continue
         parts = PurePosixPath(name).parts if line[0].startswith(("rename", "copy")) else PurePosixPath(name).parts[1:]
         if not parts or ".." in parts or name.startswith("/"):
-            raise BuildFailed(f"{patch} names the file {name}: a patch names files of a kernel, as a/net/ipv4/tcp.c.")
+            raise BuildFailed(f"{patch} names the file {name}; expected a file of a kernel, such as a/net/ipv4/tcp.c.")
         found.add("/".join(parts))
     if not found:
-        raise BuildFailed(f"{patch} is no patch: it names no file (--- a/net/ipv4/tcp.c). Make it with `git diff`.")
+        raise BuildFailed(f"{patch} is not a patch: it names no file (--- a/net/ipv4/tcp.c). Make it with `git diff`.")
     return found
 
 
@@ -50,10 +50,10 @@ def changed_files(
     place: Path,
     log: Log,
 ) -> set[str]:
-    """Make in the empty directory `place` what the changes make of the source's files; return all that are touched.
+    """Write the changed files to the empty directory `place`; return the names of all files that are touched.
 
-    `original` gives a file of the source, None if it has none; of what is touched, what is not in `place` afterwards is
-    not in the changed source either. Raises `BuildFailed` with the words of patch(1).
+    `original` gives a file of the source, None if it does not exist. A touched file that is not in `place` afterwards
+    is not in the changed source either. Raises `BuildFailed` with the output of patch(1).
     """
     touched = set(own_files).union(*(touched_by(patch.path) for patch in patches))
     for name in sorted(touched):
@@ -61,7 +61,7 @@ def changed_files(
         if source is not None:
             target = place / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            # Of a link the link, wherever it leads: patch(1) refuses to change it.
+            # Copy a link as a link, wherever it leads: patch(1) refuses to change it.
             shutil.copy(source, target, follow_symlinks=False)
     for patch in patches:
         try:

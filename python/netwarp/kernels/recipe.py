@@ -1,4 +1,4 @@
-"""What decides a kernel: the source, `tree/` (options, changes, files) and the compiler; and the key made of them."""
+"""The recipe of a kernel: its source, `tree/` (options, changes, files) and the compiler; and the key of a recipe."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from netwarp.kernels.errors import CannotBuild, KernelError
 from netwarp.words import did_you_mean
 
 TREE = Path(__file__).parent / "tree"
-"""What is packaged: for all series `netwarp.config` and `files/`, under the name of a series its `patches/*.patch`,
-and where it needs them `netwarp.config` and `files/` of its own, which hold over those of all."""
+"""The packaged changes: `netwarp.config` and `files/` for all series, and in the folder of each series its
+`patches/*.patch` and, if it needs them, a `netwarp.config` and `files/` that take precedence."""
 
 DEFAULT_SERIES = "6.12"
 """The series of the kernel that labs run on unless they name another."""
 
 FORMAT = 3
-"""Raised when the way of building changes what comes out: 2, with a description beside the image; 3, with what modules
-are compiled against."""
+"""Increased when building changes in a way that changes the output: 2 added a description beside the image, 3 the files
+that modules are compiled against."""
 
 _FRAGMENT = "netwarp.config"
 _SERIES = re.compile(r"\d+\.\d+")
@@ -32,33 +32,33 @@ _OPTION = re.compile(r"CONFIG_\w+=.+|# CONFIG_\w+ is not set")
 
 @dataclass(frozen=True)
 class Options:
-    """Lines of a `.config`: netwarp's own (of the files `fragments`), and over them those that a user asks for."""
+    """Lines of a `.config`: netwarp's own (from the files `fragments`), and the user's, which take precedence."""
 
     fragments: tuple[Path, ...]
     user: tuple[str, ...] = ()
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """All of them, for each option one. Raises `KernelError`."""
+        """All lines, one for each option. Raises `KernelError`."""
         return tuple({option_name(line): line for line in (*options_of(*self.fragments), *self.user)}.values())
 
     def complaint(self, unmet: Sequence[str]) -> str:
-        """What to say of options that a configuration does not honour."""
+        """Return the sentences about options that a configuration does not honour."""
         said = (
-            "The kernel's configuration does not honour these options (unknown there, or something that they depend on "
-            f"is missing): {'; '.join(unmet)}. "
+            "The kernel's configuration does not honour these options (they are unknown there, or an option that they "
+            f"depend on is missing): {'; '.join(unmet)}. "
         )
         if not set(unmet) & set(self.user):
             return f"{said}Fix {self.fragments[-1]}."
         return (
-            f"{said}Give what they depend on as well, each with --config; "
+            f"{said}Give the options that they depend on as well, each with --config; "
             "`grep -rn -A9 'config NAME' --include=Kconfig*` in the source shows it."
         )
 
 
 @dataclass(frozen=True)
 class UserChanges:
-    """What a user adds to netwarp's own changes: patches in their order, and options as lines of a `.config`."""
+    """The user's additions to netwarp's changes: patches in their order, and options as lines of a `.config`."""
 
     patches: tuple[Path, ...] = ()
     options: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class UserChanges:
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides the bytes of a kernel; `patches` are digests of the user's own, `options` theirs as well."""
+    """Everything that decides the bytes of a kernel; `patches` (digests) and `options` are the user's."""
 
     source_digest: str
     tree_digest: str
@@ -108,11 +108,11 @@ def known_series(tree: Path = TREE) -> list[str]:
 
 
 def nearest_series(series: str, tree: Path = TREE) -> str:
-    """The series whose changes are taken for a source of `series`: its own, else the nearest, of two the newer."""
+    """The series whose changes are used for a source of `series`: its own, or the nearest (the newer one of two)."""
     known = known_series(tree)
 
     def distance(other: str) -> tuple[int, int]:
-        """About how many releases lie between: Linux goes to the next major number after some twenty."""
+        """The approximate number of releases between two series: a major number of Linux has about twenty."""
         ordinal, its = (20 * major + minor for major, minor in map(series_number, (series, other)))
         return abs(ordinal - its), -its
 
@@ -126,17 +126,20 @@ def series_number(series: str) -> tuple[int, int]:
 
 
 def fragments_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
-    """Return the files of configuration options, of which the later one holds."""
+    """Return the files of configuration options; a later file takes precedence."""
     return [path for path in (tree / _FRAGMENT, tree / series / _FRAGMENT) if path.is_file()]
 
 
-def patches_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
-    """Return the changes to the source, in the order in which they are applied."""
-    return sorted((tree / series / "patches").glob("*.patch"))
+def patches_of(tree: Path = TREE, series: str = DEFAULT_SERIES) -> list[Path]:
+    """Return the changes to the source in the order of their numbers; a series' own hold over those of all."""
+    found: dict[str, Path] = {}
+    for folder in (tree / "upstream", tree / "common", tree / series / "upstream", tree / series / "patches"):
+        found |= {path.name: path for path in folder.glob("*.patch")}
+    return [found[name] for name in sorted(found)]
 
 
 def files_of(tree: Path, series: str = DEFAULT_SERIES) -> dict[str, Path]:
-    """Return the files that are copied into the source, by their paths there; a series' own hold."""
+    """Return the files that are copied into the source, by their paths there; a series' own take precedence."""
     found: dict[str, Path] = {}
     for folder in (tree / "files", tree / series / "files"):
         found |= {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
@@ -157,14 +160,14 @@ def tree_digest(tree: Path = TREE, series: str = DEFAULT_SERIES) -> str:
 
 
 def compiler_version() -> str:
-    """Return what gcc and ld call themselves, one line; raises `CannotBuild` when one of them is missing."""
+    """Return the versions of gcc and ld, in one line. Raises `CannotBuild` if one of them is missing."""
     return "; ".join(_first_line(program) for program in ("gcc", "ld"))
 
 
 def options_of(*fragments: Path) -> list[str]:
-    """Return the options of fragments as lines of a `.config`, of two for one name the later.
+    """Return the options of fragments as lines of a `.config`; the later one of two with the same name.
 
-    Raises `KernelError` for a line that is none.
+    Raises `KernelError` for a line that is not an option.
     """
     options: dict[str, str] = {}
     for fragment in fragments:
@@ -186,9 +189,9 @@ def option_name(line: str) -> str:
 
 
 def given_options(given: Sequence[str], tree: Path = TREE, series: str = DEFAULT_SERIES) -> tuple[str, ...]:
-    """The lines of a `.config` that `--config` asks for: `NAME=VALUE`, or a preset's name. Raises `KernelError`.
+    """Return the lines of a `.config` for `--config`: `NAME=VALUE`, or a preset's name. Raises `KernelError`.
 
-    A preset is of all series; where one cannot have all of it, it has lines of its own, which hold.
+    A preset is for all series; a series that cannot have all of its lines has others, which take precedence.
     """
     options: dict[str, str] = {}
     for word in given:
@@ -205,12 +208,12 @@ def given_options(given: Sequence[str], tree: Path = TREE, series: str = DEFAULT
 
 
 def presets(tree: Path = TREE) -> list[str]:
-    """The names of options that belong together, for `--config`."""
+    """The names of presets, groups of options for `--config`."""
     return sorted(path.stem for path in (tree / "presets").glob("*.config"))
 
 
 def patches_of_presets(given: Sequence[str], tree: Path = TREE) -> list[Path]:
-    """What presets among the words of `--config` change in the source, without which they would not run."""
+    """Return the patches that the presets among the words of `--config` need."""
     places = (tree / "presets" / f"{word}.patch" for word in given if "=" not in word)
     return [path for path in places if path.is_file()]
 
@@ -245,6 +248,6 @@ def _first_line(program: str) -> str:
     except (OSError, subprocess.CalledProcessError) as error:
         raise CannotBuild(
             f"The kernel needs the compiler tools, but `{program} --version` does not run ({error}). "
-            "Install them with `apt-get install gcc make`; `netwarp doctor` names all that is missing."
+            "Install them with `apt-get install gcc make`; `netwarp doctor` lists everything that is missing."
         ) from error
     return answer.stdout.partition("\n")[0].strip()

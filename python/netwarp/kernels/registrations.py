@@ -1,4 +1,4 @@
-"""What a compiled module registers: read from its binary, by the types that its debug information names."""
+"""Names that a compiled module registers, read from its binary by the types in its debug information."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECTION = re.compile(r"^ *\[ *(\d+)\] (\S*) +(\w+) +[0-9a-f]+ ([0-9a-f]+) ([0-9
 
 @dataclass
 class _Entry:
-    """An entry of the debug information: what it is, and those of its attributes that are asked for."""
+    """An entry of the debug information: its tag, its depth, and the attributes that are used."""
 
     tag: str
     depth: int
@@ -30,9 +30,10 @@ class _Entry:
 
 
 def registered_by(binary: Path) -> Registered:
-    """What a module that was compiled with debug information registers.
+    """Return the names that a module with debug information registers.
 
-    It counts as registering all that it defines, if it calls the kernel's function for it. Raises KernelError.
+    A module that calls the kernel's function for it counts as registering everything that it defines. Raises
+    KernelError.
     """
     symbols = read_built(["readelf", "-sW"], binary)
     asked = [
@@ -44,7 +45,7 @@ def registered_by(binary: Path) -> Registered:
 
 
 def _names(binary: Path, symbols: str, entries: Mapping[str, _Entry], what: Registration) -> Iterator[str]:
-    """The text in the member of each variable of the struct, as it is in the binary's data."""
+    """The text in the member of each variable of the struct, read from the binary's data."""
     variables, size, member = _variables(entries, what)
     sections = {
         match[1]: (int(match[4], 16), match[3]) for match in _SECTION.finditer(read_built(["readelf", "-SW"], binary))
@@ -60,7 +61,7 @@ def _names(binary: Path, symbols: str, entries: Mapping[str, _Entry], what: Regi
 
 
 def _variables(entries: Mapping[str, _Entry], what: Registration) -> tuple[set[str], int, int]:
-    """The names of variables of the struct or of arrays of it, its size, and where its member begins."""
+    """The names of variables of the struct or of arrays of it, its size, and its member's offset."""
     struct = next(
         (
             (place, entry)
@@ -82,7 +83,7 @@ def _variables(entries: Mapping[str, _Entry], what: Registration) -> tuple[set[s
 
 
 def _type(entry: _Entry, entries: Mapping[str, _Entry]) -> str | None:
-    """The name of the struct that an entry is of; None if it is of something else, such as a pointer."""
+    """The name of the struct that is the type of an entry; None if its type is another, such as a pointer."""
     place = entry.attributes.get("type", "")
     while (of := entries.get(place)) is not None:
         if of.tag == "DW_TAG_structure_type":
@@ -105,7 +106,7 @@ def _member(entries: list[tuple[str, _Entry]], struct: str, name: str) -> int:
 
 
 def _entries(text: str) -> dict[str, _Entry]:
-    """What `objdump --dwarf=info` prints: entries by their place (hex)."""
+    """Parse the output of `objdump --dwarf=info`: entries by their offset (hex)."""
     found: dict[str, _Entry] = {}
     entry: _Entry | None = None
     for line in text.splitlines():

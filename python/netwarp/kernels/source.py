@@ -1,4 +1,4 @@
-"""The source that kernels are built from: a package of the distribution, or an archive or a directory of the user's."""
+"""The source that kernels are built from: a package of the distribution, or the user's archive or directory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from netwarp.kernels.memory import remember, remembered
 from netwarp.kernels.recipe import DEFAULT_SERIES
 
 PACKAGED = Path("/usr/src")
-"""Where distributions put their packaged kernel source."""
+"""The directory of distributions' packaged kernel sources."""
 
-# Left out of what is compiled: what no Kconfig or Makefile on the way to ARCH=um reads. (Kconfig files stay all:
-# `source` lines name them for every architecture and driver.)
+# Folders whose code is left out, because no Makefile for ARCH=um reads it. (All Kconfig files are kept: `source` lines
+# name them for every architecture and driver.)
 _OTHER_MACHINES = (
     "alpha arc arm arm64 csky hexagon loongarch m68k microblaze mips nios2 openrisc parisc powerpc riscv s390 sh sparc"
     " xtensa"
@@ -35,7 +35,7 @@ LEFT_OUT = (
     *(f"arch/{machine}/*.[chS]" for machine in _OTHER_MACHINES.split()),
     *(f"arch/{machine}/{folder}" for machine in _OTHER_MACHINES.split() for folder in ("boot", "configs")),
 )
-"""Patterns of tar(1), in which `*` goes across directories, under the source."""
+"""Patterns of tar(1), in which `*` matches slashes, relative to the source."""
 
 _NAME = re.compile(r"linux-source-(?P<version>\d+(?:\.\d+)*)\.tar\.xz$")
 _NUMBER = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", re.MULTILINE)
@@ -46,7 +46,7 @@ _MEMORY = "sources.json"
 class Source:
     """A kernel's source: an archive or a directory, the SHA-256 (hex) of its content, its series (`6.12`).
 
-    `files` are those of a directory: their paths under it, and the digest of each; None of an archive.
+    `files` has the paths of a directory's files under it, and the digest of each; None for an archive.
     """
 
     path: Path
@@ -62,9 +62,9 @@ def find_source(
     environ: Mapping[str, str] | None = None,
     packaged: Path = PACKAGED,
 ) -> Path:
-    """Return the source: the argument, else NETWARP_KERNEL_SOURCE, else the newest packaged one of the series.
+    """Return the source: the argument, or NETWARP_KERNEL_SOURCE, or the newest packaged one of the series.
 
-    With a `series` the packaged one is taken. Raises `SourceMissing` when what was asked for is not there.
+    With a `series` it is the packaged one. Raises `SourceMissing` if it does not exist.
     """
     environ = os.environ if environ is None else environ
     named = argument
@@ -94,7 +94,7 @@ def find_source(
 def read_source(path: Path, cache: Path) -> Source:
     """Return the source with its digest and series, which `cache` remembers by path, size and modification time.
 
-    Raises `BuildFailed` for what is no kernel's source, or one without User Mode Linux.
+    Raises `BuildFailed` if it is not a kernel's source, or has no User Mode Linux.
     """
     if path.is_dir():
         series = _series_in(_text(path / "Makefile"), path)
@@ -127,8 +127,8 @@ def refuse_no_uml(unpacked: Path, source: Path) -> None:
 
 def _without_uml(path: Path) -> str:
     return (
-        f"{path} has no User Mode Linux (arch/um), which labs run on: it is a source that somebody has cut down, or no "
-        "Linux. Take the whole source of a kernel from 6.1 on, such as `apt-get install linux-source-6.12` gives."
+        f"{path} has no User Mode Linux (arch/um), which labs run on: it is not a full kernel tree. Use the full "
+        "source of Linux 6.1 or newer, such as the one of `apt-get install linux-source-6.12`."
     )
 
 
@@ -145,7 +145,8 @@ def _series_of_archive(path: Path) -> str:
     )
     if done.returncode != 0:
         raise BuildFailed(
-            f"{path} is no archive of a kernel's source, a directory with a Makefile in it:\n  {done.stderr.strip()}\n"
+            f"{path} is not an archive of a kernel's source (a directory with a Makefile in it):\n"
+            f"  {done.stderr.strip()}\n"
             "Make one with `git archive --prefix=linux/ REVISION | xz > linux.tar.xz`, or name the directory itself."
         )
     return _series_in(done.stdout, path)
@@ -154,7 +155,7 @@ def _series_of_archive(path: Path) -> str:
 def _series_in(makefile: str, path: Path) -> str:
     numbers = dict(_NUMBER.findall(makefile))
     if not {"VERSION", "PATCHLEVEL"} <= numbers.keys():
-        raise BuildFailed(f"{path} is no kernel's source: its Makefile does not begin with VERSION and PATCHLEVEL.")
+        raise BuildFailed(f"{path} is not a kernel's source: its Makefile does not begin with VERSION and PATCHLEVEL.")
     return f"{numbers['VERSION']}.{numbers['PATCHLEVEL']}"
 
 
@@ -163,7 +164,7 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError as error:
         raise BuildFailed(
-            f"{path.parent} is no kernel's source: {path.name} cannot be read ({error.strerror})."
+            f"{path.parent} is not a kernel's source: {path.name} cannot be read ({error.strerror})."
         ) from error
 
 

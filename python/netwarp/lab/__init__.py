@@ -1,4 +1,4 @@
-"""Run → lab: the fully resolved network that an engine executes to the letter."""
+"""Builds of a run its lab: the fully resolved network, which an engine executes exactly."""
 
 from netwarp.lab.build import build_lab, memory_bytes, unchecked
 from netwarp.lab.commands import commands

@@ -1,11 +1,11 @@
-"""Run → lab: everything resolved, so that what executes it decides nothing."""
+"""Builds the lab of a run, with everything resolved, so that the engine decides nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 from netwarp.constants import LAB_FORMAT
-from netwarp.lab.exec import MEMORY_BYTES, build_exec_lab, with_session
+from netwarp.lab.exec import empty_lab, with_command
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.network import NetworkGraph
@@ -26,32 +26,29 @@ from netwarp.lab_format.model import (
 from netwarp.module import Module
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.exec import ExecScenario
 
 T0_NS = 10 * 10**9
 SAMPLE_NS = 10_000_000
-"""How often an engine samples that has no exact records, unless the scenario says."""
+"""The default sampling interval of engines without exact records."""
 
 BURST_NS = 1_000_000
-"""Of shapers in real time: a timer that is late by no more than this costs none of the rate."""
+"""The burst of shapers in real time: a timer that is late by no more than this does not reduce the rate."""
 
 
 def unchecked() -> None:
-    """What is asked where nothing can end the work early."""
+    """The no-op check, for work that nothing ends early."""
 
 
 def build_lab(run: Run, *, exact: bool = True, real_time: bool = False, check: Callable[[], None] = unchecked) -> Lab:
     """The lab of a run, as it is in `run.json`; the same run gives the same lab.
 
-    `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time, on machines that
-    others use as well, and not in a machine of its own in virtual time. `check` may raise, to end the work early.
+    `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time on shared machines,
+    rather than in virtual time in its own machine. `check` may raise, to end the work early.
     """
     scenario = run.scenario
-    if isinstance(scenario, ExecScenario):
-        if not scenario.nodes:
-            return build_exec_lab(scenario, run.seed)
-        return with_session(_network_lab(scenario, run.seed, exact, real_time, check), scenario)
-    return _network_lab(scenario, run.seed, exact, real_time, check)
+    if scenario.workload.makes_network:
+        return with_command(empty_lab(scenario, run.seed), scenario)
+    return with_command(_network_lab(scenario, run.seed, exact, real_time, check), scenario)
 
 
 def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, check: Callable[[], None]) -> Lab:
@@ -84,10 +81,8 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
 def memory_bytes(run: Run) -> int:
     """The memory of the virtual machine for this run (see `Sizes.memory_bytes`)."""
     scenario = run.scenario
-    if isinstance(scenario, ExecScenario):
-        least = Sizes(scenario, NetworkGraph(scenario)).memory_bytes() if scenario.nodes else 0
-        return scenario.run.memory or max(least, MEMORY_BYTES)
-    return Sizes(scenario, NetworkGraph(scenario)).memory_bytes()
+    needed = 0 if scenario.workload.makes_network else Sizes(scenario, NetworkGraph(scenario)).memory_bytes()
+    return scenario.run.memory or max(needed, scenario.workload.memory_bytes)
 
 
 def _module(module: Module) -> LabModule:
@@ -95,7 +90,7 @@ def _module(module: Module) -> LabModule:
 
 
 def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> Iterator[LabNode]:
-    """Nodes with all their sysctls."""
+    """The nodes with all their sysctls."""
     for name, node in scenario.nodes.items():
         sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name), shared=real_time)
         yield LabNode(name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time)

@@ -1,4 +1,4 @@
-"""A lab as the commands that would build it by hand, for people to read; engines do the same over netlink."""
+"""The commands that would build a lab by hand, for people to read; engines do the same over netlink."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.units import format_duration, format_rate
 
 TC_EXACT_NS = 8_000
-"""tc cuts times to microseconds and gives them to the kernel in ticks of 64 ns (get_time(), PSCHED_SHIFT): of these it
-says exactly what a wire has."""
+"""The unit of times that tc passes on exactly: it truncates them to microseconds, and gives them to the kernel in ticks
+of 64 ns (get_time(), PSCHED_SHIFT)."""
 MAX_FLOWS = 40
-"""How many flows are printed."""
+"""The most flows that are printed."""
 MAX_CHANGES = 40
-"""How many changes are printed."""
+"""The most changes that are printed."""
 
 
 def commands(lab: Lab) -> list[str]:
-    """The effective ip, tc, ethtool and sysctl commands, in the order in which they would be run: they build the same
-    network. What they have no words for, the seeds of the wires, is in comments; so do flows.
+    """The ip, tc, ethtool and sysctl commands that build the same network, in the order in which they would be run.
+
+    Comments have what commands cannot express: the seeds of the wires, and the flows.
     """
     lines = [
         "# the whole machine, which in a run is the guest",
@@ -58,7 +59,7 @@ def _sysctls(settings: Mapping[str, str]) -> list[str]:
 
 
 def _flow_lines(lab: Lab) -> list[str]:
-    """When what is sent from where to where, the first of it; a study of crowds has thousands."""
+    """The first flows, each with its start and its ends; a scenario may have thousands."""
     lines = [f"# time 0 is {format_duration(lab.t0_ns)} after the machine's start"]
     for flow in lab.flows[:MAX_FLOWS]:
         begin, end = flow.start_ns, flow.start_ns + flow.duration_ns
@@ -75,7 +76,7 @@ def _flow_lines(lab: Lab) -> list[str]:
 
 
 def _flow_change_lines(lab: Lab) -> list[str]:
-    """What changes of flows when, the first of them."""
+    """The first changes of flows."""
     found = [(change.at_ns, flow.name, change) for flow in lab.flows for change in flow.changes]
     found.sort(key=lambda one: one[0])
     lines = [f"# at {format_duration(at)}: {name}: {flow_change_words(change)}" for at, name, change in found]
@@ -84,7 +85,7 @@ def _flow_change_lines(lab: Lab) -> list[str]:
 
 
 def flow_change_words(change: LabFlowChange) -> str:
-    """What a flow is like from then on."""
+    """The state of a flow after a change, in words."""
     if not change.active:
         return "not active"
     words = ["active"]
@@ -103,7 +104,7 @@ def _socket(address: str, port: int | None) -> str:
 
 
 def _change_lines(lab: Lab) -> list[str]:
-    """What is changed when, the first of them; a trace has thousands."""
+    """The first changes of links; a trace has thousands."""
     lines: list[str] = []
     ends = {end.index: end for link in lab.links for end in link.ends}
     for change in lab.changes[:MAX_CHANGES]:
@@ -178,7 +179,7 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
 
 
 def opportunities_words(found: LabOpportunities) -> str:
-    """The discipline that netwarp's kernel has for delivery opportunities, which tc cannot set up."""
+    """The discipline of netwarp's kernel for delivery opportunities, which tc cannot set up."""
     words = found.trace.split()
     number = sum(int(word.partition("x")[2] or 1) for word in words)
     return (
@@ -188,9 +189,11 @@ def opportunities_words(found: LabOpportunities) -> str:
 
 
 def netem_words(wire: LabWire) -> str:
-    """A wire in the syntax of tc-netem(8). Its rate is one byte a second above the link's, so that no rounding lets a
-    queue grow on the wire; without a rate one at which any packet takes less than a nanosecond, which keeps them in
-    order."""
+    """A wire in the syntax of tc-netem(8).
+
+    Its rate is one byte per second above the link's, so that rounding cannot make a queue grow on the wire. Without a
+    rate it is one at which any packet takes less than a nanosecond, which keeps packets in order.
+    """
     words = [f"netem limit {wire.limit_pkts}"]
     words += [word for found in PROPERTIES for word in found.tc_words(wire)]
     bytes_per_s = UNLIMITED_WIRE_BYTES_PER_S
@@ -200,7 +203,7 @@ def netem_words(wire: LabWire) -> str:
 
 
 def _exact_times(device: str, wire: LabWire) -> list[str]:
-    """What tc cannot say of a wire's times, which go to the kernel in nanoseconds."""
+    """The wire's times in nanoseconds, as the kernel gets them, if tc cannot express them."""
     if not (wire.delay_ns % TC_EXACT_NS or wire.jitter_ns % TC_EXACT_NS):
         return []
     jitter = f", jitter {wire.jitter_ns}ns" if wire.jitter_ns else ""

@@ -1,4 +1,4 @@
-"""A lab drawn in text: a chain as a chain, anything else as a list of its links."""
+"""Draws a lab as text: a chain as a chain, any other network as a list of its links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netwarp.units import format_duration, format_rate
 
 
 def draw(lab: Lab, width: int = 100) -> str:
-    """The network of a lab in at most `width` columns where possible, with rate, delay and queue of each link."""
+    """The network of a lab in at most `width` columns if possible, with rate, delay and queue of each link."""
     chain = _chain(lab)
     top = _draw_chain(chain, lab) if chain else []
     if top and max(map(len, top)) > width:
@@ -18,8 +18,8 @@ def draw(lab: Lab, width: int = 100) -> str:
 
 
 def _chain(lab: Lab) -> list[str]:
-    """The nodes in a row if the network is one chain, else nothing."""
-    # Here alone, and only to draw: it takes long to import.
+    """The nodes in order if the network is one chain; empty otherwise."""
+    # Imported only here, because it takes long.
     import networkx as nx  # type: ignore[import-untyped]
 
     graph = nx.MultiGraph((link.ends[0].node, link.ends[1].node) for link in lab.links)
@@ -62,7 +62,7 @@ def _rate_text(end: LabEnd) -> str:
 
 
 def _list(lab: Lab) -> list[str]:
-    """One block for each link: a line for each direction with what a packet meets there."""
+    """One block for each link, with a line for the rate, delay, queue and impairments of each direction."""
     lines = []
     for link in lab.links:
         lines.append(link.name)

@@ -1,4 +1,4 @@
-"""Random numbers that depend on names, not on order: common randomness for variants of one experiment."""
+"""Random numbers that depend on names, not on order, so that variants of an experiment share them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _BITS = 64
 
 
 def seed_for(*parts: object) -> int:
-    """A 63-bit seed for the thing that these parts name, such as (seed, link, direction)."""
+    """A 63-bit seed for the object that these parts name, such as (seed, link, direction)."""
     return _hash(parts) & (2**63 - 1)
 
 
 def draw_below(limit: int, *parts: object) -> int:
-    """A whole number uniform over [0, limit) for the thing that these parts name; 0 when limit is 0."""
+    """A whole number, uniform over [0, limit), for the object that these parts name; 0 if `limit` is 0."""
     return _hash(parts) * limit >> _BITS
 
 

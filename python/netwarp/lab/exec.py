@@ -1,4 +1,4 @@
-"""The lab of a command: a machine with no network but what the command makes."""
+"""The lab of a command: a machine whose network the command makes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import replace
 from netwarp.constants import LAB_FORMAT, SEARCH_PATH
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
 from netwarp.lab_format.model import Lab, LabExec, LabMachine, LabRecord, LabWires
+from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.exec import DAY_NS, START_TIME, ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
 
 T0_NS = 60 * 10**9
-"""As long as a machine is up before the command starts, which costs nothing: some programs take an uptime near 0 for an
-error of the clock (Open vSwitch 3.1 then starts no threads and loses every packet)."""
-
-MEMORY_BYTES = 1024 * 2**20
-"""Of the machine: programs, and the changes of files."""
+"""The machine's uptime when the command starts, which costs no real time. Some programs take an uptime near 0 for a
+clock error (Open vSwitch 3.1 then starts no threads and loses every packet)."""
 
 ENV = {
     "PATH": SEARCH_PATH,
@@ -25,14 +23,14 @@ ENV = {
     "SHELL": "/bin/sh",
     "LANG": "C.UTF-8",
     "TERM": "dumb",
-    # RDRAND and RDSEED, which nothing can trap, are not for OpenSSL (OPENSSL_ia32cap(3)).
+    # OpenSSL must not use RDRAND and RDSEED, which cannot be trapped (OPENSSL_ia32cap(3)).
     "OPENSSL_ia32cap": "~0x4000000000000000:~0x40000",
 }
-"""The environment of every command, unless the scenario says otherwise: nothing of whoever starts it."""
+"""The default environment of every command; it has nothing of the caller's environment."""
 
 
-def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
-    """The lab of one run."""
+def empty_lab(scenario: Scenario, seed: int) -> Lab:
+    """The lab of one run without a network."""
     return Lab(
         format=LAB_FORMAT,
         seed=seed,
@@ -41,13 +39,17 @@ def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
         machine=LabMachine(sysctl=MACHINE, open_files=OPEN_FILES),
         wire=LabWires(sysctl=WIRE),
         flows=(),
-        record=LabRecord(exact=scenario.exec.record != "none", kept_bytes=scenario.run.keep),
-        exec=_command(scenario),
+        record=LabRecord(exact=True, kept_bytes=scenario.run.keep),
     )
 
 
-def with_session(lab: Lab, scenario: ExecScenario) -> Lab:
-    """The lab of a scenario's network, in which a command runs instead of its flows, or beside them."""
+def with_command(lab: Lab, scenario: Scenario) -> Lab:
+    """The lab with the scenario's command, if it has one: it runs instead of the flows, or beside them."""
+    if not isinstance(scenario, ExecScenario):
+        return lab
+    exact = lab.record.exact and scenario.exec.record != "none"
+    if not lab.nodes:
+        return replace(lab, record=replace(lab.record, exact=exact), exec=_command(scenario))
     happens = scenario.exec.flows
     return replace(
         lab,
@@ -55,7 +57,7 @@ def with_session(lab: Lab, scenario: ExecScenario) -> Lab:
         duration_ns=MAX_RUN_NS if scenario.exec.terminal else DAY_NS,
         flows=lab.flows if happens else (),
         changes=lab.changes if happens else (),
-        record=replace(lab.record, exact=lab.record.exact and scenario.exec.record != "none", sample_ns=0),
+        record=replace(lab.record, exact=exact, sample_ns=0),
         exec=_command(scenario),
     )
 

@@ -1,4 +1,4 @@
-"""Flows of the lab: addresses, ports, start times with their seeded offset, and the fields of each kind."""
+"""Builds the flows of the lab: addresses, ports, start times with their seeded offset, and the fields of each kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND_NS = 1_000_000_000
 
 
 def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow, ...]:
-    """One entry for each single flow, in file order; a group of several gives `name.0`, `name.1` …"""
+    """One entry for each single flow, in file order; a group of several flows gives `name.0`, `name.1` …"""
     flows: list[LabFlow] = []
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
@@ -64,9 +64,9 @@ def _addresses(network: NetworkGraph, sizes: Sizes, group: str) -> tuple[str, st
 
 
 def _changes(flow: FlowBase, states: Sequence[tuple[int, FlowState]], number: int) -> tuple[LabFlowChange, ...]:
-    """What changes of one flow of the group: the first `active` of them are active.
+    """The changes of one flow of the group, of which the first `active` are active.
 
-    At the start it is active, and as its fields say, unless a change at that very moment says otherwise.
+    A flow starts active, with the values of its fields, unless a change happens at the same moment.
     """
     found: list[LabFlowChange] = []
     last = FlowState(getattr(flow, "rate", None), getattr(flow, "think", None), True)
@@ -88,9 +88,9 @@ def _changes(flow: FlowBase, states: Sequence[tuple[int, FlowState]], number: in
 
 
 def _times(scenario: Scenario, flow: FlowBase, phase: str, base_rtt_ns: int, seed: int) -> tuple[int, int]:
-    """Start, with its offset uniform over [0, start jitter), and duration; both within the run, but for one:
-    a program that tests in whole seconds, and is to go on until the run ends, does so in the last second as well: it
-    ends afterwards.
+    """Start, with its offset uniform over [0, start jitter), and duration, both within the run.
+
+    Only a program that sends for whole seconds, until the run ends, ends after it: its last second is complete.
     """
     jitter = scenario.run.start_jitter
     width = max(base_rtt_ns, MIN_START_JITTER_NS) if jitter is None else jitter

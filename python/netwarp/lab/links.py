@@ -1,4 +1,4 @@
-"""Links of the lab: interfaces, shapers, queues, wires, and what changes in them during the run."""
+"""Builds the links of the lab: interfaces, shapers, queues, wires, and their changes during the run."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Timeline = Sequence[tuple[int, State]]
 FIRST_INDEX = 11
 WIRE_OFFSET = 100_000
 _STREAMS = ("forward", "back")
-"""By direction, the names of the streams of random numbers: part of what seeds them, so they stay as they are."""
+"""The names of the random streams by direction. They are part of the seeds, so they must not change."""
 MIN_FRAME_BITS = 64 * 8
 QUEUE_HANDLE = 0x10
 MAX_LIMIT_PKTS = 2**31 - 1
 AFTER_NS = 60 * NS_PER_S
-"""For how long after a run's end opportunities are named: programs that report take up to half a minute."""
+"""Opportunities are listed for this long after a run's end, because programs take up to half a minute to report."""
 
 
 def _most_in_flight_pkts(states: Sequence[State], opportunities: Opportunities | None) -> int:
-    """The most packets the wire can hold: what it takes at most in its longest delay, in the smallest frames."""
+    """The most packets that the wire can hold: those sent during its longest delay, in the smallest frames."""
     longest_ns = max(state.delay + 4 * state.jitter.ns for state in states)
     if opportunities is not None:
         most_bits = opportunities.most_within(longest_ns // NS_PER_MS + 1) * BYTES * 8
@@ -114,8 +114,8 @@ def _build_end(
 
 
 def _queues(qdiscs: Sequence[Qdisc]) -> list[LabQueue]:
-    """The queue in each state; one of another kind than the one before has a handle of its own, for the kernel refuses
-    to change the kind of a qdisc."""
+    """The queue in each state. A queue whose kind differs from its predecessor's has a new handle, because the kernel
+    refuses to change the kind of a qdisc."""
     found: list[LabQueue] = []
     for qdisc in qdiscs:
         handle = found[-1].handle if found else QUEUE_HANDLE
@@ -126,7 +126,7 @@ def _queues(qdiscs: Sequence[Qdisc]) -> list[LabQueue]:
 
 
 def _new_queue(before: LabQueue, after: LabQueue) -> LabNewQueue | None:
-    """From one queue to the next: one of the same kind is changed in place, another kind replaces it."""
+    """The change from one queue to the next: in place if the kind is the same, else by replacement."""
     if after == before:
         return None
     in_place = after.handle == before.handle

@@ -14,7 +14,7 @@ from netwarp.scenario.model.opportunities import Opportunities
 from netwarp.scenario.model.timeline import State, timeline
 
 ACK_FRAME_BYTES = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES
-"""An Ethernet frame that holds a TCP acknowledgement with timestamps."""
+"""The size of an Ethernet frame with a TCP acknowledgement with timestamps."""
 NS_PER_S = 10**9
 
 
@@ -28,14 +28,14 @@ class Hop:
 
 @dataclass(frozen=True)
 class Path:
-    """The way of a flow's packets and the way back of what answers them."""
+    """The path of a flow's packets, and the path back of the answers."""
 
     forward: tuple[Hop, ...]
     reverse: tuple[Hop, ...]
 
 
 def serialisation_ns(size_bytes: int, rate_bps: int) -> int:
-    """How long a frame of this size takes at this rate, rounded up to a nanosecond."""
+    """The transmission time of a frame of this size at this rate, rounded up to a nanosecond."""
     return -(-size_bytes * 8 * NS_PER_S // rate_bps)
 
 
@@ -59,7 +59,7 @@ class NetworkGraph:
 
     @cached_property
     def interfaces(self) -> list[list[str]]:
-        """Interface names by link and end: the user's, else eth0, eth1 … per node, skipping names in use."""
+        """Interface names by link and end: the user's, else eth0, eth1 … for each node, without names in use."""
         taken: dict[str, set[str]] = {node: set() for node in self.attached}
         for link in self.links:
             for node, name in zip(link.ends, link.interfaces or (), strict=False):
@@ -77,13 +77,13 @@ class NetworkGraph:
 
     @cached_property
     def _behind(self) -> dict[str, list[str]]:
-        """The neighbours of each forwarding node: against the way of the packets that go through it."""
+        """The neighbours from which packets come, for each forwarding node."""
         forwarding = [node for node in self.attached if self.scenario.nodes[node].forward]
         return {node: self._neighbours(node) for node in forwarding}
 
     @cached_property
     def _onward(self) -> dict[str, list[tuple[Hop, str]]]:
-        """The hops from each node to neighbours that forward, in file order, with the neighbour."""
+        """The hops from each node to forwarding neighbours, in file order, with the neighbour."""
         found: dict[str, list[tuple[Hop, str]]] = {}
         for node, hops in self.attached.items():
             peers = [(hop, self.links[hop.link].ends[1 - hop.direction]) for hop in hops]
@@ -91,13 +91,13 @@ class NetworkGraph:
         return found
 
     def _distance(self, key: object, starts: tuple[str, ...]) -> dict[str, int]:
-        """Hops to the nearest of `starts`, through forwarding nodes, for every node that can get there."""
+        """The number of hops to the nearest of `starts`, through forwarding nodes, for every node that can reach it."""
         if key not in self._distances:
             self._distances[key] = hops_from(starts, self._behind)
         return self._distances[key]
 
     def _step(self, node: str, distance: dict[str, int]) -> Hop | None:
-        """The first link, in file order, that leads one hop nearer through a node that forwards."""
+        """The first link, in file order, that leads one hop nearer through a forwarding node."""
         nearer = distance.get(node, 0) - 1
         for hop, peer in self._onward[node]:
             if distance.get(peer) == nearer:
@@ -112,11 +112,11 @@ class NetworkGraph:
                 yield node, hop
 
     def next_hop(self, node: str, link: int) -> Hop | None:
-        """The first hop from `node` toward the subnet of a remote link; None if attached to it or cut off from it."""
+        """The first hop from `node` toward a link's subnet; None if the node is attached to it or cannot reach it."""
         return self._step(node, self._distance(("subnet", link), self.links[link].ends))
 
     def arrival(self, source: str, target: str) -> Hop:
-        """The last hop of the shortest path from `source` to `target`: it decides the address of the destination."""
+        """The last hop of the shortest path from `source` to `target`, which decides the destination's address."""
         distance = self._distance(("node", target), tuple(self._neighbours(target)))
         node = source
         while True:
@@ -132,7 +132,7 @@ class NetworkGraph:
         return [self.links[hop.link].ends[1 - hop.direction] for hop in self.attached[node]]
 
     def _way(self, source: str, target: str, link: int) -> tuple[Hop, ...]:
-        """The hops from `source` to the address of `target` on `link`, as the routes lead."""
+        """The hops from `source` to the address of `target` on `link`, along the routes."""
         hops: list[Hop] = []
         node = source
         while node not in self.links[link].ends:
@@ -146,35 +146,35 @@ class NetworkGraph:
         return tuple(hops)
 
     def path(self, source: str, target: str) -> Path:
-        """The way of a flow and back. Raises ValueError when there is none (validation has refused that already)."""
+        """The path of a flow and back. Raises ValueError if there is none (which validation has refused already)."""
         forward = self._way(source, target, self.arrival(source, target).link)
         return Path(forward, self._way(target, source, forward[0].link))
 
     def timeline(self, hop: Hop) -> tuple[tuple[int, State], ...]:
-        """What this direction of the link is like at the start (time 0), and after each moment that changes it."""
+        """The state of this direction of the link at the start (time 0), and after each moment that changes it."""
         if hop not in self._timelines:
             self._timelines[hop] = timeline(self.scenario, self.names[hop.link], hop.direction)
         return self._timelines[hop]
 
     def opportunities(self, hop: Hop) -> Opportunities | None:
-        """The delivery opportunities of this direction of the link; None where it has a rate."""
+        """The delivery opportunities of this direction of the link; None if it has a rate."""
         trace = self.links[hop.link].trace.of(hop.direction)
         return trace.opportunities if trace else None
 
     def rates(self, hop: Hop) -> list[int]:
-        """Every rate that this direction of the link has during the run, the first one first; of opportunities the
-        highest, and 0, which they have between them."""
+        """The rates of this direction of the link during the run, the initial one first; for opportunities the highest
+        rate, and 0 for the time between them."""
         if opportunities := self.opportunities(hop):
             return [opportunities.peak_rate_bps, 0]
         return [state.rate for _, state in self.timeline(hop) if state.rate is not None]
 
     def hop_ns(self, hop: Hop, size_bytes: int) -> int:
-        """Delay and serialisation of one frame over one hop; waiting for an opportunity is queueing."""
+        """Delay and transmission time of one frame over one hop; waiting for an opportunity counts as queueing."""
         start = self.timeline(hop)[0][1]
         return start.delay + (0 if start.rate is None else serialisation_ns(size_bytes, start.rate))
 
     def base_rtt_ns(self, path: Path) -> int:
-        """A full frame there and an acknowledgement back through empty queues, at the rates and delays of the start."""
+        """The RTT of a full frame and its acknowledgement through empty queues, at the initial rates and delays."""
         mtu = min(self.links[hop.link].mtu for hop in path.forward)
         there = sum(self.hop_ns(hop, mtu + ETHERNET_HEADER_BYTES) for hop in path.forward)
         return there + sum(self.hop_ns(hop, ACK_FRAME_BYTES) for hop in path.reverse)

@@ -1,4 +1,4 @@
-"""What the author of a valid scenario should know of its network: where hosts behave unexpectedly."""
+"""Notes for the author of a valid scenario on its network: cases in which hosts behave unexpectedly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 
 
 def network_notes(scenario: Scenario) -> Iterator[Found]:
-    """Notes for `netwarp.scenario.points.notes`: on a scenario without sweep and cases."""
+    """Find notes for `netwarp.scenario.points.notes` on a scenario without sweep and cases."""
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     yield from _own_bottlenecks(scenario, sizes)
@@ -33,7 +33,7 @@ def _is_reverse(name: str, sizes: Sizes) -> bool:
 
 
 def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
-    """TCP small queues: tcp_small_queue_check() in tcp_output.c."""
+    """Find senders at their bottleneck, whose queue TCP small queues keep empty (tcp_small_queue_check())."""
     for name, flow in scenario.flows.items():
         if not (flow.count and _is_tcp(name, sizes)):
             continue
@@ -41,7 +41,7 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
         path = sizes.paths[name].reverse if reverse else sizes.paths[name].forward
         links = [(sizes.network.links[hop.link], hop.direction) for hop in path]
         if any(link.ends[direction] in link.raw for link, direction in links):
-            continue  # tc commands of the author's own: what they let through is not known
+            continue  # the author's tc commands: their rate is unknown
         rates = [max(sizes.network.rates(hop)) for hop in path]
         if rates[0] == min(rates):
             link = sizes.network.names[path[0].link]
@@ -55,7 +55,7 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 
 
 def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
-    """Where a path holds more than the kernel's own maximum of a buffer lets through; one sentence for all points."""
+    """Find paths that hold more than the kernel's default maximum of a buffer; one sentence for all points."""
     tcp = [flow for name, flow in scenario.flows.items() if flow.count and _is_tcp(name, sizes)]
     nodes = {node for flow in tcp for node in (flow.from_, flow.to)}
     chosen = [node for node in nodes if not scenario.given_sysctl(node).keys() >= {_RMEM, _WMEM}]
@@ -68,7 +68,8 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 
 
 def _dctcp_alone(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
-    """CoDel and RED mark an aggregate as a whole (INET_ECN_set_ce()), by a queue that has few of them."""
+    """Find DCTCP without offloads; with them CoDel and RED mark whole aggregates, of which a queue has few
+    (INET_ECN_set_ce())."""
     for name, flow in scenario.flows.items():
         if flow.count and getattr(flow, "cc", None) == "dctcp":
             links = [sizes.network.names[hop.link] for hop in sizes.paths[name].forward]

@@ -1,5 +1,5 @@
-"""Routes of every node. Subnets that lie side by side and are reached the same way share one route (RFC 4632, 5.1), so
-that a network of n nodes has about n log n of them, and not n².
+"""Routes of every node. Adjacent subnets with the same next hop share one route (RFC 4632, 5.1), so that a network of
+n nodes has about n log n routes rather than n².
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class _Route(NamedTuple):
 
 
 def build_routes(network: NetworkGraph, check: Callable[[], None]) -> list[LabRoute]:
-    """On every node, routes to exactly the subnets that it is not attached to and can reach.
+    """The routes of every node to exactly those subnets that it can reach and is not attached to.
 
-    That takes n² steps, half a minute for 2,000 nodes: `check` is called again and again, and may raise to end it.
+    This takes n² steps, half a minute for 2,000 nodes. `check` is called repeatedly and may raise to end it.
     """
     tables = {version: _tables(network, version, check) for version in _BITS}
     return [
@@ -52,7 +52,7 @@ def _tables(network: NetworkGraph, version: int, check: Callable[[], None]) -> d
 
 
 def _joined(pair: Sequence[_Route], bits: int) -> _Route | None:
-    """One route in place of two that follow each other, if they are the halves of one prefix and lead the same way."""
+    """One route in place of two adjacent ones, if they are the halves of one prefix and have the same next hop."""
     low, high = pair
     size = 1 << (bits - low.length)
     if low.length != high.length or low.hop != high.hop or low.first & size or low.first | size != high.first:

@@ -1,4 +1,4 @@
-"""How much fits where: bandwidth-delay products, queues, socket buffers, the memory of the virtual machine."""
+"""Sizes of a lab: bandwidth-delay products, queues, socket buffers, the memory of the virtual machine."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.timeline import State
 
 MIB = 2**20
-MIN_SOCKET_BYTES = 6_291_456  # the kernel's own default of tcp_rmem[2] on hosts with plenty of memory
-MAX_SOCKET_BYTES = 2**30  # the largest window TCP can announce (RFC 7323)
+MIN_SOCKET_BYTES = 6_291_456  # the kernel's default of tcp_rmem[2] on hosts with plenty of memory
+MAX_SOCKET_BYTES = 2**30  # the largest window that TCP can announce (RFC 7323)
 BASE_MEMORY_BYTES = 128 * MIB
 MAX_AUTO_MEMORY_BYTES = 1024 * MIB
 MEMORY_STEP_BYTES = 32 * MIB
 MEMORY_PER_BYTE = 6
-"""Bytes of memory for a byte on the way: an skb's true size, its clone for retransmission, and the receiver's copy."""
+"""Bytes of memory for a byte in flight: an skb's true size, its clone for retransmission, and the receiver's copy."""
 MEMORY_PER_CONNECTION = 320 * 1024
-"""Two threads with their stacks, two sockets with what they hold unsent. A thousand bulk flows over 100 Mbit/s run in
-384 MiB and not in 256."""
+"""Two threads with their stacks, two sockets with their unsent data. A thousand bulk flows over 100 Mbit/s run in
+384 MiB, but not in 256 MiB."""
 MEMORY_PER_NODE = 512 * 1024
 """A network namespace with its interfaces. Measured: 438 KiB a node in stars and chains of 100 to 300."""
 NODES_IN_BASE = 50
 DEFAULT_QUEUE_PKTS = 1000
 
-# Limits that apply when a queue names none, from the kernel's net/sched/sch_*.c (packets).
+# Default limits of queues in packets, from the kernel's net/sched/sch_*.c.
 _DEFAULT_LIMIT_PKTS = {"fq_codel": 10240, "fq_pie": 10240, "fq": 10000, "sfq": 127}
 _BYTE_UNITS = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": MIB, "mb": MIB, "g": 1024 * MIB, "gb": 1024 * MIB}
 
@@ -38,7 +38,7 @@ def bdp_bytes(rate_bps: int, rtt_ns: int) -> int:
 
 
 def queue_bytes(queue: Qdisc, frame_bytes: int) -> int:
-    """How many bytes this queue can hold at most, as far as its `limit` tells."""
+    """The most bytes that this queue can hold according to its `limit`."""
     match = re.match(r"(\d+)([a-zA-Z]*)\b", queue.option("limit") or "")
     if match is None or match[2].lower() not in _BYTE_UNITS:
         return _DEFAULT_LIMIT_PKTS.get(queue.kind, DEFAULT_QUEUE_PKTS) * frame_bytes
@@ -50,7 +50,7 @@ class Sizes:
     """The sizes that follow from the paths of a scenario's flows."""
 
     def __init__(self, scenario: Scenario, network: NetworkGraph) -> None:
-        """Work out paths and base RTTs of all flows once."""
+        """Compute paths and base RTTs of all flows once."""
         self.scenario = scenario
         self.network = network
         self.paths: dict[str, Path] = {name: network.path(f.from_, f.to) for name, f in scenario.flows.items()}
@@ -68,14 +68,14 @@ class Sizes:
     def queue(self, hop: Hop, state: State) -> Qdisc:
         """The queue at the sending end of this hop in a state of the link: the user's, or the default.
 
-        A relative limit is one of the rate with which this direction begins, and of the largest RTT through it.
+        A relative limit refers to the initial rate of this direction, and to the largest RTT through it.
         """
         if not state.queue:
             return self.default_queue(hop)
         return Qdisc.read(state.queue).resolved(self._first_bps(hop), self._rtt_ns(hop), self._frame(hop))
 
     def _first_bps(self, hop: Hop) -> int:
-        """The rate at the start; of opportunities their average."""
+        """The initial rate; for opportunities their average."""
         if opportunities := self.network.opportunities(hop):
             return opportunities.mean_rate_bps
         return self.network.timeline(hop)[0][1].rate or 0
@@ -89,11 +89,11 @@ class Sizes:
         return self.network.links[hop.link].mtu + ETHERNET_HEADER_BYTES
 
     def mtu(self, name: str) -> int:
-        """The smallest on the way of the flows of this name."""
+        """The smallest MTU on the path of the flows of this name."""
         return min(self.network.links[hop.link].mtu for hop in self.paths[name].forward)
 
     def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:
-        """The most that this flow's path lets through, and the hops where its queue can build up."""
+        """The highest rate of this flow's path, and the hops where its queue can build up."""
         forward = self.paths[name].forward
         rate = min(max(self.network.rates(hop)) for hop in forward)
         return rate, [hop for hop in forward if min(self.network.rates(hop)) <= rate]
@@ -103,9 +103,9 @@ class Sizes:
         return max(queue_bytes(queue, self._frame(hop)) for queue in queues)
 
     def socket_bytes(self, node: str) -> int:
-        """The largest socket buffer on this node: at least 16 times what any of its flows can have on the way.
+        """The largest socket buffer on this node: at least 16 times the most bytes in flight of any of its flows.
 
-        Twice because the kernel counts true sizes, eight times so that a buffer is never what limits a flow.
+        The factor is 2, since the kernel counts true sizes, times 8, so that a buffer never limits a flow.
         """
         most = MIN_SOCKET_BYTES
         for name, flow in self.scenario.flows.items():
@@ -117,14 +117,14 @@ class Sizes:
         return min(most, MAX_SOCKET_BYTES)
 
     def _connections(self, name: str) -> int:
-        """Of all flows of this name."""
+        """The number of connections of all flows of this name."""
         flow = self.scenario.flows[name]
         return flow.count * kind_of(flow.tool).connections_of(flow.lab_fields(self.mtu(name)))
 
     def memory_bytes(self) -> int:
-        """The memory of the virtual machine: the user's, or as much as the flows' packets may need.
+        """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.
 
-        Auto: 128 MiB and 6 bytes for each byte that flows can have on the way (their BDPs, and the queues at their
+        Auto: 128 MiB and 6 bytes for each byte that flows can have in flight (their BDPs, and the queues at their
         bottlenecks), 1 GiB at most, 320 KiB for each connection, and 512 KiB for each node beyond 50, in steps of
         32 MiB. Flows of one name share a path, and so its BDP.
         """

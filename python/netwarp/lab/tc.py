@@ -8,7 +8,7 @@ from dataclasses import replace
 from netwarp.lab_format.model import LabNewQueue, LabQueue, LabShaper
 
 _PARENT = "parent 1:1"
-"""Where the queue stands: in the shaper's class, which the discipline of opportunities has too."""
+"""The parent of the queue: the shaper's class, which the discipline of opportunities has too."""
 
 
 def set_up(device: str, shaper: LabShaper | None, queue: LabQueue | None, raw: Sequence[str] | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What of a lab only the records of a run tell, as `run.json` has it afterwards: a part of the lab's fields each."""
+"""The parts of a lab that are found in the records of a run, as `run.json` has them afterwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netwarp.lab_format.objects import LabObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNode(LabObject):
-    """A network namespace of a command's network; it `copies` if it may send more or other packets than came."""
+    """A network namespace of a command's network; it `copies` if it may send more or other packets than it received."""
 
     name: str
     forward: bool
@@ -18,7 +18,7 @@ class FoundNode(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundQueue(LabObject):
-    """A queueing discipline, in tc's syntax: its kind, and those of its options that are known."""
+    """A queueing discipline in tc's syntax: its kind, and its known options."""
 
     kind: str
     options: tuple[str, ...]
@@ -35,7 +35,7 @@ class FoundLoss(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundWire(LabObject):
-    """What tc was told that a link is like; without a rate none is known."""
+    """The properties of a link as given to tc; the rate is None if unknown."""
 
     rate_bps: int | None
     delay_ns: int
@@ -45,7 +45,7 @@ class FoundWire(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundEnd(LabObject):
-    """An interface and how it sends."""
+    """An interface with its rate, queue and wire."""
 
     name: str
     node: str
@@ -58,7 +58,7 @@ class FoundEnd(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundInterface(FoundEnd):
-    """An interface that is no end of a link."""
+    """An interface that is not an end of a link."""
 
     kind: str
     mtu: int
@@ -76,7 +76,7 @@ class FoundLink(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundChange(LabObject):
-    """How an end sends from `at_ns` on."""
+    """The state of an end from `at_ns` on."""
 
     at_ns: int
     link: str

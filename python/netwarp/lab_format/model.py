@@ -47,14 +47,14 @@ Words = tuple[str, ...]
 LabFamily = Literal["ipv4", "ipv6"]
 """The version of a flow's addresses."""
 LabDistribution = Shape
-"""How a quantity is distributed around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
+"""The distribution of a quantity around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
 sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3)."""
 LabRecorded = Literal["none", "acks", "packets"]
-"""What is recorded of a command's network."""
+"""The records of a command's network."""
 
 
 def meaning(text: str) -> Any:
-    """What a field means, for `docs/lab.md` and the JSON Schema."""
+    """Describe a field, for `docs/lab.md` and the JSON Schema."""
     return Field(description=text)
 
 
@@ -70,10 +70,10 @@ class LabMachine(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabModule(LabObject):
-    """A kernel module of the scenario's own, compiled for the kernel of the run and loaded before anything else."""
+    """A kernel module of the scenario, compiled for the kernel of the run and loaded before anything else."""
 
     name: Annotated[str, meaning("of its file or directory")]
-    place: Annotated[str, meaning("where the scenario says that it is")] = ""
+    place: Annotated[str, meaning("its path in the scenario")] = ""
     files: Annotated[Settings, meaning("its sources by their paths")] = field(default_factory=dict)
     parameters: Annotated[Settings, meaning("names and values")] = field(default_factory=dict)
 
@@ -95,23 +95,23 @@ class LabNode(LabObject):
     forward: Annotated[Yes, meaning("whether it forwards packets (its sysctls contain this, too)")] = False
     sysctl: Annotated[
         Settings,
-        meaning("names and values, in the order in which they are set: every one that is not the kernel's default"),
+        meaning("names and values, in the order in which they are set: all that differ from the kernel's defaults"),
     ] = field(default_factory=dict)
     syscall_ns: Annotated[Delay, meaning("what each system call takes of programs that run here")] = 0
     copies: Yes = field(default=False, metadata=FOUND)
-    """Whether it may send more or other packets than came: a switch, an end of a tunnel."""
+    """Whether it may send more or other packets than it received: a switch, an end of a tunnel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabOpportunities(LabObject):
     """Delivery opportunities in place of a rate, at the milliseconds of `trace`, repeated every `period_ms`.
 
-    `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each lets `bytes` pass;
-    a packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean
-    is of the whole trace.
+    `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each delivers `bytes`; a
+    packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean is
+    that of the whole trace.
     """
 
-    bytes: Annotated[Size, meaning("what one opportunity lets pass")]
+    bytes: Annotated[Size, meaning("bytes that one opportunity delivers")]
     overhead_bytes: Annotated[SignedSize, meaning("bytes that count for a packet in addition to its frame")]
     period_ms: Annotated[Period, meaning("period after which the trace repeats")]
     mean_rate_bps: Annotated[Rate, meaning("of the whole trace")]
@@ -120,10 +120,10 @@ class LabOpportunities(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabShaper(LabObject):
-    """The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
+    """The rate of a link's sending end: an htb class, whose quantum is a full frame.
 
-    Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late, they
-    hold the bytes of `burst_ns` at the rate; otherwise each late timer would cost throughput.
+    Where time is exact its buckets hold one byte, so packets are spaced exactly. Elsewhere they hold the bytes of
+    `burst_ns` at the rate; otherwise each late timer would cost throughput.
     """
 
     rate_bps: Annotated[Rate, meaning("of the class and its ceiling")]
@@ -142,17 +142,17 @@ class LabQueue(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabNewQueue(LabQueue):
-    """A queue from an instant of the run on: the present one changed `in_place`, or another that replaces it."""
+    """A queue from an instant of the run on: the present queue is changed `in_place`, or replaced."""
 
     in_place: Annotated[Yes, meaning("the present queue is changed; otherwise it is replaced")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabEnd(LabObject):
-    """One end of a link: a node's interface, what it sends through, and the wire that leaves it.
+    """One end of a link: a node's interface, its rate and queue, and the wire that leaves it.
 
-    Packets go through `shaper` or `opportunities`, whose child is `queue`; or through what the scenario's own tc
-    commands (`raw`) set up, and then these three are None.
+    Packets go through `shaper` or `opportunities`, whose child is `queue`. These three are None if the scenario's tc
+    commands (`raw`) set up the interface.
     """
 
     node: Name
@@ -171,7 +171,7 @@ class LabEnd(LabObject):
     )
     name: Name | None = field(default=None, metadata=FOUND)
     found: Yes = field(default=False, metadata=FOUND)
-    """Whether nobody planned it: its rate and delay are what tc was told, within its queue."""
+    """Whether it was found after the run, not planned: its rate and delay are those given to tc, within its queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,9 +196,9 @@ class LabRoute(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabChange(LabObject):
-    """What changes at one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
+    """A change of one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
 
-    None is unchanged.
+    None means unchanged.
     """
 
     at_ns: Time
@@ -214,7 +214,7 @@ class LabChange(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabTuner(LabObject):
-    """A program that tunes a node by itself, from before the flows to the run's end."""
+    """A program that tunes a node, from before the flows to the run's end."""
 
     node: str
     program: Annotated[Words, meaning("its words")]
@@ -234,7 +234,7 @@ class LabCapture(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabExec(LabObject):
-    """A command that is the whole run: it builds its own network."""
+    """A command that is the whole run and builds its network, or runs in a node of the lab."""
 
     command: Annotated[Words, meaning("the program and its arguments")]
     directory: Annotated[str, meaning("where it starts")] = ""
@@ -249,22 +249,22 @@ class LabExec(LabObject):
     clock_off_ns: Annotated[
         tuple[Int64, ...],
         meaning(
-            "of how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from "
+            "how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from "
             "0 to 1; empty: all are right"
         ),
     ] = ()
     compute: Annotated[
-        Yes, meaning("whether what they compute takes as long as on the host; no such run is repeated")
+        Yes, meaning("whether computing takes as long as on the host; such a run cannot be repeated")
     ] = False
-    node: Annotated[str | None, meaning("where it starts; null: there is no network but what it makes")] = None
-    input: Annotated[str | None, meaning("what it reads from standard input")] = None
-    terminal: Annotated[Yes, meaning("whether somebody sits at a terminal of it")] = False
-    pace: Annotated[float | None, meaning("then: seconds of its time in one of real time, at most")] = None
+    node: Annotated[str | None, meaning("the node in which it starts; null: it makes its network")] = None
+    input: Annotated[str | None, meaning("its standard input")] = None
+    terminal: Annotated[Yes, meaning("whether it has an interactive terminal")] = False
+    pace: Annotated[float | None, meaning("at a terminal: the most seconds of its time per second of real time")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabRecord(LabObject):
-    """What the agent records."""
+    """The agent's records."""
 
     exact: Annotated[Yes, meaning("packets, drops, ACKs and arrivals, by the kernel's recorder")] = False
     sample_ns: Annotated[
@@ -278,7 +278,7 @@ class LabRecord(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabFlowChange(LabObject):
-    """The state of a flow from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None where its kind has
+    """The state of a flow from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None if its kind has
     none."""
 
     at_ns: Annotated[Time, meaning("from t0")]
@@ -301,7 +301,7 @@ class LabConnection(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabFlow(LabObject):
-    """The fields that every flow has; those of its tool follow."""
+    """A flow: the fields that every flow has, followed by those of its tool."""
 
     id: Annotated[int, Field(strict=True, ge=0, lt=2**32)]
     name: Annotated[Name, meaning("the group's name alone if it has one flow, else with its number: `bulk.0`")]
@@ -323,28 +323,28 @@ class LabFlow(LabObject):
     own: Annotated[OwnFields, PlainValidator(read_own)] = field(default_factory=dict, metadata=SPREAD)
     """The fields of its tool."""
     source_ports: tuple[Port, ...] = field(default=(), metadata=FOUND)
-    """Those of all its connections where they are known (imported results)."""
+    """The source ports of all its connections if they are known (imported results)."""
     connections: tuple[LabConnection, ...] = field(default=(), metadata=FOUND)
-    """The five-tuples of its data where they were found after the run, as of a command."""
+    """The five-tuples of its data if they were found after the run, as for a command."""
 
     @property
     def cc(self) -> str:
-        """Its congestion control; empty where it has none, or does not say."""
+        """Its congestion control; empty if it has none, or if it is unknown."""
         return str(self.own.get("cc") or "")
 
     @property
     def protocol(self) -> str:
-        """What its kind leaves to each flow: iperf3's `tcp` or `udp`."""
+        """The protocol, if its kind leaves it to each flow: iperf3's `tcp` or `udp`."""
         return str(self.own.get("protocol") or "")
 
     @property
     def payload_bytes(self) -> int | None:
-        """How much a flow of a given size sends."""
+        """The amount that a flow of a given size sends."""
         size = self.own.get("bytes")
         return size if isinstance(size, int) and size else None
 
     def number(self, name: str) -> int:
-        """A field of its tool that is a whole number. Raises KeyError."""
+        """A field of its tool that is a whole number. Raises KeyError if it is missing or not a number."""
         value = self.own[name]
         if not isinstance(value, int):
             raise KeyError(name)
@@ -353,7 +353,7 @@ class LabFlow(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabInterface(LabEnd):
-    """An interface that was found and is no end of a link."""
+    """An interface that was found and is not an end of a link."""
 
     kind: str = ""
     mtu: UInt32 = 1500
@@ -395,6 +395,21 @@ class Lab(LabObject):
         """Both ends of all links, in order."""
         return tuple(end for link in self.links for end in link.ends)
 
+    @property
+    def has_output(self) -> bool:
+        """Whether what its command prints is the run's."""
+        return self.exec is not None
+
+    @property
+    def is_session(self) -> bool:
+        """Whether its command has an interactive terminal."""
+        return self.exec is not None and self.exec.terminal
+
+    @property
+    def takes_host_time(self) -> bool:
+        """Whether what its command computes takes as long as on the host."""
+        return self.exec is not None and self.exec.compute
+
 
 @cache
 def _reader() -> TypeAdapter[Lab]:
@@ -402,5 +417,5 @@ def _reader() -> TypeAdapter[Lab]:
 
 
 def read_lab(value: object) -> Lab:
-    """A lab from its JSON. Raises ValidationError."""
+    """Load a lab from its JSON. Raises ValidationError."""
     return _reader().validate_python(value)

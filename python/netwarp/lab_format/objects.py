@@ -1,7 +1,7 @@
-"""Objects of a lab, and the JSON of each: its fields in their order.
+"""Objects of a lab and their JSON, which has the fields in their order.
 
-A field may be absent from the JSON while it has its default (`found`), or stand for fields of the object that it is in
-(`spread`).
+A `found` field is absent from the JSON while it has its default; the content of a `spread` field is further fields of
+its object.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 FOUND = {"found": True}
-"""Metadata of a field that only the records of a run tell: its engine never gets it, and its default is not written."""
+"""Metadata of a field that is found in the records of a run: engines never get it, and its default is not written."""
 SPREAD = {"spread": True}
 """Metadata of a field whose content is the further fields of its object."""
 
 
 def is_found(one: Field[Any]) -> bool:
-    """Whether only the records of a run tell a field."""
+    """Whether a field is found in the records of a run."""
     return "found" in one.metadata
 
 
 def is_spread(one: Field[Any]) -> bool:
-    """Whether a field holds the further fields of its object."""
+    """Whether a field holds further fields of its object."""
     return "spread" in one.metadata
 
 
 def spelt(name: str) -> str:
-    """The name of a field in JSON: `from` is no name in Python."""
+    """The name of a field in JSON: `from` is a keyword in Python."""
     return name.removesuffix("_")
 
 
@@ -60,14 +60,14 @@ def _json(value: Any) -> Any:
 
 
 def as_json(value: DataclassInstance | Mapping[str, object]) -> dict[str, Json]:
-    """An object of a lab as JSON has it: what `json.dumps` takes."""
+    """An object of a lab as JSON, for `json.dumps`."""
     if isinstance(value, Mapping):
         return {key: _json(one) for key, one in value.items()}
     return dict(_members(value))
 
 
 def known_and_others(value: Any, kind: type[DataclassInstance]) -> Any:
-    """JSON of an object that has a `spread` field, with what has no field of its own in that one; else the value."""
+    """Move unknown fields of a JSON object into its `spread` field; any other value is returned as it is."""
     if not isinstance(value, Mapping):
         return value
     holder = next(one.name for one in fields(kind) if is_spread(one))
@@ -78,8 +78,8 @@ def known_and_others(value: Any, kind: type[DataclassInstance]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabObject:
-    """Any object of a lab."""
+    """The base of all objects of a lab."""
 
     def as_json(self) -> dict[str, Json]:
-        """The object as JSON has it: what `json.dumps` takes."""
+        """The object as JSON, for `json.dumps`."""
         return as_json(self)

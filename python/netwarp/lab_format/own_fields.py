@@ -1,4 +1,4 @@
-"""The fields that a flow of a lab has of its kind, beside those that every flow has."""
+"""The fields of a lab's flow that depend on its kind, beside those that every flow has."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from netwarp.lab_format.quantities import Int64, Text
 
 FieldValue: TypeAlias = bool | int | float | str | Sequence[str] | None
 OwnFields: TypeAlias = Mapping[str, FieldValue]
-"""By name; numbers have their unit in it."""
+"""The fields by name; names of numbers contain their unit."""
 
 
 class _Read(TypedDict, total=False):
-    """Those that readers of results ask for, of whatever kind a flow is; others may be anything."""
+    """The fields that readers of results use, of all kinds of flows; others are not checked."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="allow")  # type: ignore[misc]
 
@@ -33,11 +33,11 @@ def _reader() -> TypeAdapter[_Read]:
 
 
 def read_own(value: OwnFields) -> OwnFields:
-    """The fields of a stored flow, once those that are read have their type. Raises ValidationError."""
+    """Check the types of a stored flow's fields that are read, and return all fields. Raises ValidationError."""
     _reader().validate_python(value)
     return value
 
 
 def words_of(value: FieldValue) -> Sequence[str]:
-    """Words of a command line; none where the field is absent."""
+    """The words of a command line; empty if the field is absent."""
     return () if value is None or isinstance(value, (str, int, float)) else value

@@ -14,14 +14,14 @@ from netwarp.names import is_plain
 
 _MAX_TEXT = 10_000
 MAX_RUN_NS = 30 * 24 * 3600 * 10**9
-"""How long a run may last; what reads records makes series of so much time."""
+"""The longest run; readers of records make time series of this length."""
 MAX_DELAY_NS = 366 * 24 * 3600 * 10**9
 Time = Annotated[int, Field(strict=True, ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
 """An instant of a run, or a duration in it, in ns."""
 Delay = Annotated[int, Field(strict=True, ge=0, le=MAX_DELAY_NS)]
-"""How long something takes, such as a packet on a wire, in ns."""
+"""A duration, such as a packet's on a wire, in ns."""
 Rate = Annotated[int, Field(strict=True, ge=0, le=10**14)]
-"""In bit/s."""
+"""A rate in bit/s."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 """A probability, or a part of a whole: 0 to 1."""
 Int64 = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
@@ -29,7 +29,7 @@ UInt32 = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 UInt64 = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 Text = Annotated[str, Field(strict=True, max_length=_MAX_TEXT)]
 Yes = Annotated[bool, Field(strict=True)]
-"""Whether something is so."""
+"""A boolean."""
 
 
 def _plain(text: str) -> str:

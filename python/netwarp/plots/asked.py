@@ -1,4 +1,4 @@
-"""Whether what figures are asked to show is in a result."""
+"""Checks that a result has the flows, values and time range that figures are asked to show."""
 
 from netwarp.plots.look import Look
 from netwarp.store.errors import SelectionError
@@ -8,7 +8,7 @@ from netwarp.words import nearest
 
 
 def check_look(result: ResultDir, look: Look) -> None:
-    """Raise SelectionError if what is asked for names no flow and no value of the result, or no part of its time."""
+    """Raise SelectionError if a requested name is not a flow or a value of the result, or the range is past its end."""
     runs = [result.run(run.id) for run in result.good]
     flows = dict.fromkeys(name for run in runs for flow in run.description.flows for name in (flow.group, flow.name))
     values = {

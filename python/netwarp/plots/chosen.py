@@ -1,4 +1,4 @@
-"""The figures that a run draws: those that its scenario names, or those that say most about what varies."""
+"""The figures that a run draws: those that its scenario names, or those that best show what varies."""
 
 import re
 from collections.abc import Sequence
@@ -14,22 +14,19 @@ from netwarp.plots.formats import FORMATS
 from netwarp.plots.helpers import helpers
 from netwarp.plots.look import current, names
 from netwarp.plots.timeseries.comparison import Comparison, comparisons
-from netwarp.plots.timeseries.curves import CWND, GOODPUT, QUEUE, RTT, STATE
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
+from netwarp.plots.timeseries.kinds import KINDS
 from netwarp.plots.timeseries.result import Figure, figures_of_set, helpers_for, may_name
-from netwarp.plots.timeseries.several import BBR, INTERFACES, IPERF3
 from netwarp.plots.timeseries.tasks import Task
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir
 
 MOST = 12
-"""So many figures are drawn unless the scenario says which."""
+"""The most figures that are drawn if the scenario names none."""
 _FEW = 5
 _METRICS, _OF_OTHERS = 4, 2
-"""Of those so many of metrics, and so many over time for each axis but the first."""
-_KINDS = (GOODPUT, RTT, CWND, QUEUE, STATE, "stack-", "jain-index", BBR, IPERF3, INTERFACES)
-_RANK = (f"{GOODPUT}all-flows", RTT, CWND, STATE, QUEUE, GOODPUT, "stack-", "jain-index", BBR, IPERF3)
+"""The most figures of metrics among them, and the most over time for each axis but the first."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +40,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was drawn: the files, an entry for each figure in the order in which they are to be read; the commands for
-    figures that were not drawn, and sentences about what was wished for and is not there."""
+    """Drawn figures: the files, an entry for each figure in reading order, the commands for figures that were not
+    drawn, and sentences about requested figures that do not exist."""
 
     files: list[Path]
     entries: list[Entry]
@@ -53,17 +50,17 @@ class Drawn:
 
 
 def draw_chosen(result: ResultDir, wished: Sequence[str | Wish], formats: Sequence[str] = FORMATS) -> Drawn:
-    """Draw the figures that are wished for, by name or pattern and by metric; without wishes those that say most.
+    """Draw the requested figures, by name or pattern and by metric; without requests the most important ones.
 
-    If nothing of what is wished for is there, as when a scenario's flows have other names now, nothing is wished for.
-    Runs that failed are left out. Raises StoreError.
+    If none of the requested figures exists, as when a scenario's flows have been renamed, the most important ones are
+    drawn. Runs that failed are left out. Raises StoreError.
     """
     asked = current()
     folder = asked.out or make_folder(result.plots)
     with store_errors(folder, "create"):
         folder.mkdir(exist_ok=True, parents=True)
     with helpers() as at_hand:
-        # To start a process takes as long as to draw some figures.
+        # Starting a process takes as long as drawing some figures.
         at_hand.start(0 if 0 < len(wished) < _FEW else helpers_for(result))
         found = _Found(result)
         if not wished or not found.take(wished):
@@ -75,7 +72,7 @@ def draw_chosen(result: ResultDir, wished: Sequence[str | Wish], formats: Sequen
 
 
 class _Found:
-    """The figures to draw, while they are looked for; records are read of the comparisons that these are in alone."""
+    """The collector of figures to draw; it reads only the records of comparisons that have requested figures."""
 
     def __init__(self, result: ResultDir) -> None:
         self._result = result
@@ -85,7 +82,7 @@ class _Found:
         self.missing: list[str] = []
 
     def take(self, wished: Sequence[str | Wish]) -> bool:
-        """Take what is wished for, in that order; returns whether there is anything of it."""
+        """Take the requested figures in their order; return whether any exists."""
         patterns = [wish for wish in wished if isinstance(wish, str) and _over_time(wish)]
         figures: list[Figure] = []
         for comparison in comparisons(self._result) if patterns else ():
@@ -106,7 +103,7 @@ class _Found:
                 self.missing.append(f"there is no figure {wish}")
         taken = {entry.stem for entry in self.entries}
         self.left += [f"netwarp plot DIR {figure.stem}" for figure in figures if figure.stem not in taken]
-        # What is not over time and no metric may be a figure of the scenario's views, which draw it themselves.
+        # Other names may be figures of the scenario's views, which draw them themselves.
         return bool(self.tasks) or any(isinstance(wish, str) and not _over_time(wish) for wish in wished)
 
     def take_most_telling(self) -> None:
@@ -147,9 +144,9 @@ class _Found:
 
 
 def _over_time(pattern: str) -> bool:
-    """Whether a name may be one of these figures, rather than of one that a scenario's view draws."""
+    """Whether a name may be a figure over time, rather than one that a scenario's view draws."""
     begin = re.split(r"[*?\[]", pattern)[0]
-    return any(begin.startswith(kind) or kind.startswith(begin) for kind in _KINDS)
+    return any(begin.startswith(kind.prefix) or kind.prefix.startswith(begin) for kind in KINDS)
 
 
 def _command_for(comparison: Comparison) -> str:
@@ -158,5 +155,5 @@ def _command_for(comparison: Comparison) -> str:
 
 def _rank(figure: Figure) -> tuple[int, bool]:
     """The most telling kind first, of each all in one panel before a panel for each."""
-    place = next((at for at, begin in enumerate(_RANK) if figure.stem.startswith(begin)), len(_RANK))
+    place = next((at for at, kind in enumerate(KINDS) if kind.draws(figure.stem)), len(KINDS))
     return (place, figure.alone)

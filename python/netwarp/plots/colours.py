@@ -1,5 +1,5 @@
-"""Which colour and dashes a label has: one table, so that a congestion control or a queue discipline looks the same in
-every figure."""
+"""Colours and dashes of labels: one table, so that a congestion control or a queue discipline looks the same in every
+figure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
 
-# M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is lost on white.
+# M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is hard to see on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 OWN = ("#6A3D9A", "#8C510A", "#7A8B00", "#A50F4C", "#2F5D62", "#8DA0CB", "#B2912F")
-"""Colours of what the table below does not know, such as modules of the user's: none of them is in the table."""
+"""Colours for labels that are not in the table below, such as users' modules; the table has none of these colours."""
 DASHES = ("-", "--", ":", "-.")
 MAX_DISTINCT = len(CATEGORICAL)
-"""So many curves without an order can be told apart in one panel."""
+"""The most curves without an order that can be told apart in one panel."""
 
-# In the order of the colours; each row of seven has dashes of its own.
+# In the order of the colours; each row of seven has its own dashes.
 CONGESTION_CONTROLS = (
     *("cubic", "bbr", "reno", "dctcp", "vegas", "westwood", "htcp"),
     *("bic", "bbr_draft", "illinois", "hybla", "nv", "veno", "yeah"),
@@ -49,7 +49,7 @@ def _named(label: str, table: dict[str, Look]) -> Look | None:
 
 
 def colours(count: int, ordered: bool) -> list[str]:
-    """One colour an entry: shades from dark to light where the entries have an order, else distinct ones."""
+    """A colour for each entry: shades from dark to light if the entries have an order, else distinct ones."""
     if not ordered or count < 2:
         return [CATEGORICAL[at % len(CATEGORICAL)] for at in range(count)]
     shades = colormaps["viridis"]
@@ -57,17 +57,17 @@ def colours(count: int, ordered: bool) -> list[str]:
 
 
 def pale(colour: str) -> str:
-    """The colour mixed with white: of what the thing of that colour is compared with."""
+    """The colour mixed with white, for the reference with which a curve of that colour is compared."""
     red, green, blue = (0.45 * part + 0.55 for part in to_rgb(colour))
     return to_hex((red, green, blue))
 
 
 def looks(labels: Sequence[str], ordered: bool = False, *, named: bool = False) -> list[Look]:
-    """Colour and dashes for each label: shades where the labels have an order, else those of the table.
+    """Colour and dashes for each label: shades if the labels have an order, else those of the table.
 
-    Of two labels that name the same the second has other dashes. Where some name congestion controls and some queues,
-    which have the same colours, only the controls count. What the table does not know never has a colour of it if one
-    of the labels is in it, or if they are names of such things (`named`).
+    If two labels name the same entry, the second has other dashes. If some name congestion controls and some queues,
+    which share colours, only the controls count. A label that is not in the table never gets one of its colours if
+    another label is in it, or if the labels are names of such entries (`named`).
     """
     if ordered and len(labels) > 1:
         return [(colour, "-") for colour in colours(len(labels), ordered)]
@@ -88,7 +88,7 @@ def looks(labels: Sequence[str], ordered: bool = False, *, named: bool = False) 
 
 
 def _free(candidates: Iterable[Look], taken: set[Look]) -> Look:
-    """The first that no other label has; where there is none, the first."""
+    """The first look that no other label has; the first of all if all are taken."""
     candidates = list(candidates)
     look = next((one for one in candidates if one not in taken), candidates[0])
     taken.add(look)

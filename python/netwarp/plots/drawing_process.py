@@ -1,4 +1,4 @@
-"""A process that draws: it takes lists of tasks on standard input, and answers with their files or an error."""
+"""A process that draws: it reads lists of tasks from standard input, and answers with their files or an error."""
 
 import pickle
 import sys
@@ -11,8 +11,8 @@ from netwarp.store.errors import StoreError
 
 
 def main() -> None:
-    """Draw what the parent asks for until it closes the pipe."""
-    # In a thread, so that a request is read at once and the parent goes on.
+    """Draw the parent's tasks until it closes the pipe."""
+    # In a thread, so that a request is read at once and the parent continues.
     loading = threading.Thread(target=load)
     loading.start()
     while content := receive(sys.stdin.buffer):

@@ -5,11 +5,11 @@ from netwarp.words import did_you_mean
 
 KNOWN_FORMATS = ("png", "svg", "pdf")
 FORMATS = ("png", "svg")
-"""What is drawn unless something else is asked for."""
+"""The default formats."""
 
 
 def formats_of(text: str) -> tuple[str, ...]:
-    """`png,svg` → the formats. Raises SelectionError for one that is not known."""
+    """Parse formats such as `png,svg`. Raises SelectionError for an unknown one."""
     formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     for one in formats:
         if one not in KNOWN_FORMATS:

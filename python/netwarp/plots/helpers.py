@@ -1,6 +1,6 @@
-"""Processes that help to draw. They load what drawing needs from their start on, while other work is done here.
+"""Processes that help to draw. They load the drawing libraries from their start on, while this process does other work.
 
-They are not forks: the parent has threads, and a copy of it could wait for a lock for ever.
+They are not forks: the parent has threads, and a copy of it could wait for a lock forever.
 """
 
 import contextlib
@@ -30,8 +30,8 @@ class Helpers:
 
     def start(self, count: int) -> None:
         """Start processes until there are `count`."""
-        # -P: no module of the current directory hides another. A group of its own: the parent is interrupted, and
-        # ends its helpers.
+        # -P: modules of the current directory hide no others. They have their own process group: only the parent is
+        # interrupted, and it ends its helpers.
         command = [sys.executable, "-P", "-m", "netwarp.plots.drawing_process"]
         while len(self._processes) < count:
             pipe = subprocess.PIPE
@@ -39,8 +39,8 @@ class Helpers:
             self._processes.append(process)
 
     def draw(self, tasks: "Sequence[Task]") -> list[Path]:
-        """Draw the tasks here and in the helpers; returns the files. Raises StoreError."""
-        from netwarp.plots.timeseries.tasks import draw, shares  # noqa: PLC0415  (numpy, which starting them does not need)
+        """Draw the tasks here and in the helpers; return the files. Raises StoreError."""
+        from netwarp.plots.timeseries.tasks import draw, shares  # noqa: PLC0415  (needs numpy, which starting does not)
 
         own, *others = shares(tasks, len(self._processes) + 1)
         asked = [(process, part) for process, part in zip(self._processes, others, strict=True) if part]
@@ -53,7 +53,7 @@ class Helpers:
                 assert process.stdout
                 files += _answer(receive(process.stdout))
         except BaseException:
-            self.close()  # with the answers that nobody waits for any more
+            self.close()  # drops their pending answers
             raise
         return files
 
@@ -74,7 +74,7 @@ _SHARED: ContextVar[Helpers | None] = ContextVar("helpers", default=None)
 
 @contextlib.contextmanager
 def helpers() -> Iterator[Helpers]:
-    """The helpers of the block around this one, so that they are started once; or else those of this block."""
+    """The helpers of the enclosing block, so that they are started once; else new ones for this block."""
     shared = _SHARED.get()
     if shared is not None:
         yield shared
@@ -88,12 +88,12 @@ def helpers() -> Iterator[Helpers]:
 
 
 def helpers_for_runs(runs: int) -> int:
-    """How many helpers are useful for a result of so many runs: one less than there are CPUs, none for a single run."""
+    """The useful number of helpers for a result with this many runs: CPUs minus one, none for a single run."""
     return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES, runs) - 1
 
 
 def send(stream: IO[bytes], message: Any) -> None:
-    """Write a message for the process at the other end of a pipe; one that died is noticed by its missing answer."""
+    """Write a message to the process at the other end of a pipe; a dead process is noticed by its missing answer."""
     content = pickle.dumps(message)
     with contextlib.suppress(BrokenPipeError):
         stream.write(len(content).to_bytes(_SIZE_BYTES))
@@ -116,5 +116,5 @@ def _answer(content: bytes) -> list[Path]:
 
 
 def _path() -> dict[str, str]:
-    """The parent's module path, so that a helper loads the same netwarp from whatever place."""
+    """The parent's module path as environment, so that a helper loads the same netwarp from any directory."""
     return {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}

@@ -1,4 +1,4 @@
-"""Words and orders of figures."""
+"""Labels of figures, and the order of values."""
 
 import re
 import textwrap
@@ -12,30 +12,13 @@ from netwarp.studies.registry import short_words
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _PIECES = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]bit|us|ms|s\b|%)?|[^\d]+")
-_STEMS = {
-    "rtt": "RTT",
-    "srtt": "smoothed RTT",
-    "cwnd": "congestion window",
-    "length": "queue length",
-    "sojourn": "time in the queue",
-    "completion": "completion time",
-}
-_UNITS = {"mbps": "Mbit/s", "ms": "ms", "pkts": "packets", "pct": "%"}
-_WHOLE = {
-    "retransmits": "retransmitted packets",
-    "drops": "dropped packets",
-    "transfers_incomplete": "transfers not completed",
-    "marks": "marked packets",
-    "utilisation": "utilisation (share of the rate)",
-    "jain_index": "Jain's fairness index",
-}
 _LONG, _SHORT = 40, 20
 _DISCIPLINES = {"red": "RED", "codel": "CoDel", "pie": "PIE", "cake": "CAKE", "choke": "CHOKe", "sfq": "SFQ"}
 _SCALES = {"k": 1e3, "m": 1e6, "g": 1e9, "ms": 1e-3, "us": 1e-6}
 
 
 def natural_key(value: Any) -> list[tuple[int, float, str]]:
-    """A sort key under which "limit 20" comes before "limit 100", and "1mbit" before "10kbit" does not."""
+    """A sort key that orders numbers by value: "limit 20" before "limit 100", "10kbit" before "1mbit"."""
     if isinstance(value, int | float):
         return [(0, float(value), "")]
     parts = re.findall(r"(\d+(?:\.\d+)?)([kmg](?:bit|b)|us|ms)?|(\D+)", axis_text(value).lower())
@@ -43,7 +26,7 @@ def natural_key(value: Any) -> list[tuple[int, float, str]]:
 
 
 def is_ordered(values: Sequence[Any]) -> bool:
-    """Whether the values differ in numbers only, so that they have an order: pfifo limit 20, pfifo limit 100."""
+    """Whether the values differ only in numbers, so that they have an order: pfifo limit 20, pfifo limit 100."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return True
     shapes = {re.sub(r"#(?:[kmg]bit|us|ms|s)\b", "#", _NUMBER.sub("#", axis_text(v))) for v in values}
@@ -51,7 +34,7 @@ def is_ordered(values: Sequence[Any]) -> bool:
 
 
 def in_order(values: Sequence[Any]) -> list[Any]:
-    """Values that have an order in it, an absent one (None) first; others as they come, which is the plan's order."""
+    """Values sorted if they have an order, with None first; else in the given order, which is the plan's."""
     if not is_ordered([value for value in values if value is not None]):
         return list(values)
     return sorted(values, key=lambda value: [(-1, 0.0, "")] if value is None else natural_key(value))
@@ -59,7 +42,7 @@ def in_order(values: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """An axis whose values differ in one number only: the numbers, how each was written, and the words around them.
+    """An axis whose values differ only in one number: the numbers, their texts, and the words around them.
 
     `words` is "" for bare numbers, else such as ` (pfifo limit …)`.
     """
@@ -70,7 +53,7 @@ class Numbers:
 
 
 def numbers_of(values: Sequence[Any]) -> Numbers | None:
-    """The numbers that the values differ in, rates and times in base units; None if that is not one number alone."""
+    """The numbers in which the values differ, rates and times in base units; None unless they differ in one number."""
     if len(values) < 2 or not is_ordered(values):
         return None
     if all(isinstance(value, int | float) for value in values):
@@ -92,27 +75,8 @@ def numbers_of(values: Sequence[Any]) -> Numbers | None:
     )
 
 
-def metric_label(scope: str, metric: str) -> str:
-    """A metric with its unit, for an axis: `rtt_ms_p95` → "RTT, 95th percentile (ms)"."""
-    if (known := _WHOLE.get(metric)) is not None:
-        return known
-    match = re.fullmatch(r"([a-z]+)_(mbps|ms|pkts|pct)(?:_(\w+))?", metric)
-    if match is None:
-        return f"{scope} {metric.replace('_', ' ')}"
-    stem, unit, kind = match.groups()
-    words = _STEMS.get(stem, stem) + (f", {_statistic(kind)}" if kind else "")
-    return f"{words} ({_UNITS[unit]})"
-
-
-def _statistic(kind: str) -> str:
-    percent = re.fullmatch(r"p(\d+)", kind)
-    if percent is None:
-        return {"max": "maximum", "min": "minimum"}.get(kind, kind.replace("_", " "))
-    return "median" if kind == "p50" else f"{percent[1]}th percentile"
-
-
 def short_case(name: str) -> str:
-    """A long name of a case with spaces, and with the short words of studies (`Study.short_words`)."""
+    """A long name of a case, with spaces and the short words of studies (`Study.short_words`)."""
     if len(name) <= 12 or " " in name:
         return name
     for pattern, short in short_words():
@@ -121,8 +85,8 @@ def short_case(name: str) -> str:
 
 
 def shortened_alike(labels: Sequence[str]) -> list[str]:
-    """Labels that are too long for a legend made short: a queue discipline by its name and what it differs in from
-    others of that name, anything else cut after a word, unless that would make two of them the same."""
+    """Shorten labels that are too long for a legend: a queue discipline to its name and the options in which it differs
+    from others of that name, other labels after a word, unless two of them would become the same."""
     cut = [label if len(label) <= _LONG else _shortened(label, labels) for label in labels]
     return cut if len(set(cut)) == len(set(labels)) else list(labels)
 
@@ -135,16 +99,16 @@ def _shortened(label: str, labels: Sequence[str]) -> str:
     name = discipline_name(kind)
     if len(alike) == 1:
         return name
-    if len({len(other) for other in alike}) > 1:  # which words stand for the same is not known
+    if len({len(other) for other in alike}) > 1:  # their words cannot be matched
         return label
     differing = [at for at in range(len(words)) if len({other[at] for other in alike}) > 1]
-    # An option's name stands before its value.
+    # An option's name precedes its value.
     kept = sorted({at for place in differing for at in (place - 1, place) if at >= 0})
     return " ".join([name, *(words[at] for at in kept)])
 
 
 def discipline_name(kind: str) -> str:
-    """A queue discipline as its authors write it: red → RED."""
+    """The name of a queue discipline as its authors write it: red → RED."""
     return _DISCIPLINES.get(kind, kind)
 
 

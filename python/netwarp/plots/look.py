@@ -1,4 +1,4 @@
-"""How figures are asked to look: width, type, head, limits. One setting for all figures that are drawn with it."""
+"""The requested look of figures: width, type, head, limits. One setting applies to all figures that use it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +16,8 @@ SCREEN_WIDTH_IN = 9.0
 MIN_WIDTH_IN, MAX_WIDTH_IN = 2.5, 40.0
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 
-# The width of a column, and type that a class file sets beside the figure; Type 3 fonts, which both refuse in PDF
-# files, are nowhere used. acmart.cls: 241.14749 pt; IEEEtran.cls: 252 pt.
+# The width of a column, and the type of each class file. Both publishers refuse Type 3 fonts in PDF files, which are
+# not used. acmart.cls: 241.14749 pt; IEEEtran.cls: 252 pt.
 _ACM = {"font.family": "serif", "font.serif": ["Linux Libertine O", "Libertinus Serif", "DejaVu Serif"]}
 _IEEE = {"font.family": "serif", "font.serif": ["Times New Roman", "Nimbus Roman", "Liberation Serif", "DejaVu Serif"]}
 PRESETS: Mapping[str, tuple[float, Mapping[str, Any]]] = {"acm": (3.33, _ACM), "ieee": (3.49, _IEEE)}
@@ -25,12 +25,12 @@ PRESETS: Mapping[str, tuple[float, Mapping[str, Any]]] = {"acm": (3.33, _ACM), "
 
 @dataclass(frozen=True)
 class Look:
-    """What `netwarp plot` may be asked for.
+    """Options of `netwarp plot`.
 
-    `settings` are matplotlib's own (rcParams). `title` draws title and subtitle, which a caption replaces in print.
-    `xlim`: from and to, of figures over time in seconds. `only`: flows, cases or values to draw; all if empty.
-    `figures`: which to draw, by name; all if empty. `brief`: of many figures of one kind only the first. `formats` and
-    `out`: as what, and into which folder, whatever the figure has by itself.
+    `settings` are matplotlib's (rcParams). `title` draws title and subtitle, which a caption replaces in print.
+    `xlim`: the time range of figures over time in seconds. `only`: flows, cases or values to draw; all if empty.
+    `figures`: names of the figures to draw; all if empty. `brief`: only the first of many figures of one kind.
+    `formats` and `out` override the formats and the folder of each figure.
     """
 
     width_in: float = SCREEN_WIDTH_IN
@@ -45,18 +45,18 @@ class Look:
     out: Path | None = None
 
     def draws(self, stem: str) -> bool:
-        """Whether a figure is asked for, by the stem of its file."""
+        """Whether a figure is requested, by the stem of its file."""
         return not self.figures or any(names(figure, stem) for figure in self.figures)
 
     @property
     def narrow(self) -> bool:
-        """Whether a figure is as wide as a column of a paper: legends go below, type is smaller."""
+        """Whether a figure is only as wide as a column of a paper: legends are below it, and type is smaller."""
         return self.width_in < 6
 
 
 def names(figure: str, stem: str) -> bool:
-    """Whether a name means a file's stem: the stem, a pattern of it, or what it begins with (`cwnd-bulk` means
-    `cwnd-bulk--cubic` and `cwnd-bulk--cubic-each`, `cwnd-bulk-each` the latter)."""
+    """Whether a name means a file's stem: it is the stem, a pattern of it, or its beginning (`cwnd-bulk` means
+    `cwnd-bulk--cubic` and `cwnd-bulk--cubic-each`, `cwnd-bulk-each` only the latter)."""
     base, each = stem.removesuffix("-each").split("--")[0], "-each" if stem.endswith("-each") else ""
     return figure in (base, base + each) or fnmatchcase(stem, figure)
 
@@ -66,7 +66,7 @@ _CURRENT: ContextVar[Look] = ContextVar("look", default=_USUAL)
 
 
 def current() -> Look:
-    """The look that figures are drawn with now."""
+    """The look with which figures are drawn now."""
     return _CURRENT.get()
 
 
@@ -89,7 +89,7 @@ def look_of(
     xlim: str | None = None,
     ylog: bool = False,
 ) -> Look:
-    """The look that these words ask for. Raises SelectionError with what would be right."""
+    """Make a look from these options. Raises SelectionError with a sentence that says what would be right."""
     width_in, settings = _style(style) if style else (SCREEN_WIDTH_IN, {})
     return Look(
         width_in=_width_in(width) if width else width_in,
@@ -102,7 +102,7 @@ def look_of(
 
 
 def _style(name: str) -> tuple[float, Mapping[str, Any]]:
-    """A preset, or what a file in matplotlib's own format says."""
+    """The width and settings of a preset, or of a file in matplotlib's format."""
     if name.lower() in PRESETS:
         return PRESETS[name.lower()]
     path = Path(name)
@@ -112,7 +112,7 @@ def _style(name: str) -> tuple[float, Mapping[str, Any]]:
     from matplotlib import rc_params_from_file  # noqa: PLC0415  (the command line loads this before it knows)
 
     try:
-        # What a file does not say stays as netwarp has it; matplotlib only warns of what it does not know.
+        # Settings that a file lacks stay as netwarp has them; matplotlib only warns of unknown ones.
         found: Any = rc_params_from_file(str(path), fail_on_error=True, use_default_template=False)
         settings: dict[str, Any] = dict(found)
     except (KeyError, ValueError, OSError) as error:
@@ -134,7 +134,7 @@ def _width_in(text: str) -> float:
 
 
 def _limits(text: str) -> tuple[float, float]:
-    """`A,B` → both, in order."""
+    """Parse a range `A,B`."""
     try:
         low, high = (float(part.strip().removesuffix("s")) for part in text.split(","))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""How figures look: type, margins, head and legend; and how they are saved."""
+"""The style of figures: type, margins, head and legend; and the functions that save them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,22 +31,22 @@ INK = "#222222"
 MUTED = "#666666"
 RATE = "#dcdcdc"
 REFERENCE = "#9a9a9a"
-"""What others are compared with: no colour, so that it is told from all of them."""
+"""The colour of references: grey, so that it differs from all colours."""
 NEUTRAL = "#5B7083"
-"""Of bars that need no colours to be told apart: not that of any value."""
+"""The colour of bars that need not be told apart; no value has it."""
 TICK_ROOM = 0.04
-"""How far apart ticks with names of their own must be, in parts of an axis."""
+"""The smallest distance of named ticks, in parts of an axis."""
 MIN_POINTS = 7.0
 """The smallest type that can be read in print."""
 _NARROW_TYPE = 0.8
 _PAGE_IN = 7.0
 _LOWEST = 0.55
 _LINE = 1.3
-"""Lines of text are so many times their type apart."""
+"""The distance of lines of text, in multiples of their type."""
 _EDGE_IN = 0.12
 _ELLIPSIS = "…"
 _HINTED = 1.03
-"""Letters that are fitted to pixels are a little wider."""
+"""The factor by which letters that are fitted to pixels are wider."""
 
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -57,7 +57,7 @@ RC: dict[str, Any] = {
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.xmargin": 0,
-    "axes.titley": 1.0,  # a place of its own choice costs matplotlib two more layouts of every tick
+    "axes.titley": 1.0,  # choosing the place automatically costs matplotlib two more layouts of every tick
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.7,
     "lines.linewidth": 1.1,
@@ -72,38 +72,38 @@ RC: dict[str, Any] = {
     "svg.hashsalt": "netwarp",
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "path.simplify": True,
-    "text.parse_math": False,  # names are the users': a $ in one is a $
+    "text.parse_math": False,  # names are chosen by users: a $ in one is literal
     "agg.path.chunksize": 0,
 }
 
 
 def width_in() -> float:
-    """How wide figures are, in inches."""
+    """The width of figures, in inches."""
     return look.current().width_in
 
 
 def dots_per_inch() -> int:
-    """How many pixels an inch of a figure has: in a narrow one as many as print needs."""
+    """The pixels per inch of a figure: in a narrow one as many as print needs."""
     return max(DPI, 300) if look.current().narrow else DPI
 
 
 def tall(inches: float) -> float:
-    """The height of a panel that is `inches` high in a figure of the usual width: less in a narrow one."""
+    """Scale the height of a panel, given for the usual width: less in a narrow figure."""
     return inches * min(max(width_in() / look.SCREEN_WIDTH_IN, _LOWEST), 1.0)
 
 
 def wider() -> float:
-    """How many times narrower figures are than usual, so that so many fewer letters fit."""
+    """The factor by which figures are narrower than usual, so that fewer letters fit."""
     return max(look.SCREEN_WIDTH_IN / width_in(), 1.0)
 
 
 def points(size: float) -> float:
-    """The size of type that is `size` in a figure of the usual width: smaller in a narrow one, but still to be read."""
+    """Scale a size of type, given for the usual width: smaller in a narrow figure, but still readable."""
     return max(size * _NARROW_TYPE, MIN_POINTS) if look.current().narrow else size
 
 
 def line_in(size: float) -> float:
-    """The height of a line of type of this size."""
+    """The height of a line of type of this size, in inches."""
     return points(size) * _LINE / 72
 
 
@@ -113,7 +113,7 @@ def new_figure(height_in: float) -> Figure:
 
 
 def drawing() -> Any:
-    """A context with the house style and what is asked for; matplotlib's own settings are untouched after it."""
+    """A context with netwarp's style and the requested look; it restores matplotlib's settings."""
     size = points(10)
     own = {"font.size": size, "axes.labelsize": size, "axes.titlesize": size, "xtick.labelsize": points(9)}
     own |= {"ytick.labelsize": points(9), "legend.fontsize": points(9), "legend.title_fontsize": points(9)}
@@ -123,7 +123,7 @@ def drawing() -> Any:
 
 @contextmanager
 def drawing_wide() -> Iterator[None]:
-    """The same for a figure of several columns of panels, which is never narrower than a page's text."""
+    """A context as `drawing()`, for a figure with several columns of panels, never narrower than a page's text."""
     asked = look.current()
     with look.looking(replace(asked, width_in=max(asked.width_in, _PAGE_IN))), drawing():
         yield
@@ -139,14 +139,14 @@ def _text_in(text: str, size: float, bold: bool, family: tuple[str, ...]) -> flo
 
 
 def text_in(text: str, size: float, *, bold: bool = False) -> float:
-    """How wide a line of text is in inches, in type of `size` points."""
+    """The width of a line of text in inches, in type of `size` points."""
     settings: Any = matplotlib.rcParams
     names = [name for one in settings["font.family"] for name in settings.get(f"font.{one}", [one])]
     return _text_in(text, size, bold, tuple(names)) * _HINTED
 
 
 def fitted(text: str, size: float, wide_in: float, lines: int = 1, *, bold: bool = False) -> str:
-    """The text in at most so many lines of that width, broken between words, cut with an ellipsis if it is longer."""
+    """The text in at most `lines` lines of that width, broken between words, cut with an ellipsis if it is longer."""
     found: list[str] = []
     for word in text.split(" "):
         longer = f"{found[-1]} {word}" if found else word
@@ -167,7 +167,7 @@ def _cut(line: str, size: float, wide_in: float, bold: bool) -> str:
 
 
 def log_ticks(axis: Axis) -> None:
-    """Ticks of a logarithmic axis at 1, 2 and 5 of each decade where they have room, as plain numbers."""
+    """Set ticks of a logarithmic axis at 1, 2 and 5 of each decade if there is room, as plain numbers."""
     low, high = sorted(axis.get_view_interval())
     wide = 0 < low < high and high / low > (1e3 if not look.current().narrow else 30)
     axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
@@ -180,10 +180,10 @@ _MAX_SUBTITLE_LINES = 4
 
 
 def _head(title: str, subtitle: str, left_out: Sequence[str], left_in: float) -> tuple[str, str]:
-    """Title and subtitle as they are drawn; without a title what is left out is all that is said."""
+    """Title and subtitle as they are drawn; without a title only what is left out."""
     room, asked = width_in() - left_in - _EDGE_IN, look.current().title
     head = fitted(title, points(_TITLE), room, 2, bold=True) if asked else ""
-    # First what is left out, which must not be cut.
+    # What is left out comes first, because it must not be cut.
     words = " · ".join(part for part in (*left_out, *((subtitle,) if asked else ())) if part)
     return head, fitted(words, points(_SUBTITLE), room, _MAX_SUBTITLE_LINES) if words else ""
 
@@ -193,17 +193,17 @@ def _lines(text: str) -> int:
 
 
 def head_in(title: str, subtitle: str, left_in: float, left_out: Sequence[str] = ()) -> float:
-    """How much room the head takes, with a gap below it."""
+    """The height of the head with a gap below it, in inches."""
     head, below = _head(title, subtitle, left_out, left_in)
     lines_in = _lines(head) * line_in(_TITLE) + _lines(below) * line_in(_SUBTITLE)
     return 0.13 + lines_in + 0.16 if lines_in else 0.14
 
 
 def head(figure: Figure, title: str, subtitle: str, left: float, left_out: Sequence[str] = ()) -> None:
-    """Title and, smaller, subtitle at the top left (`left` in parts of the figure), in lines that fit.
+    """Draw title and, smaller, subtitle at the top left (`left` in parts of the figure), in lines that fit.
 
-    What is left out of the figure comes first, and is there without a title as well. Files have the title as metadata
-    in any case.
+    What is left out of the figure comes first, and is also shown without a title. Files always have the title as
+    metadata.
     """
     figure.set_label(title)
     wide, height = figure.get_size_inches()
@@ -218,7 +218,7 @@ def head(figure: Figure, title: str, subtitle: str, left: float, left_out: Seque
 def legend_outside(
     figure: Figure, axes: Axes, title: str, at: tuple[float, float], handles: Sequence[Artist] | None = None
 ) -> None:
-    """A legend to the right of the axes, its top left at `at` of the figure; of what they hold, or of `handles`."""
+    """Draw a legend to the right of the axes, its top left at `at` of the figure, of their artists or of `handles`."""
     handles = axes.get_legend_handles_labels()[0] if handles is None else handles
     labels = [str(handle.get_label()) for handle in handles]
     legend = figure.legend(handles, labels, title=title, loc="upper left", bbox_to_anchor=at, borderaxespad=0)
@@ -227,7 +227,7 @@ def legend_outside(
 
 
 def strengthen(legend: Any) -> None:
-    """Lines of a legend as strong as its letters."""
+    """Draw the lines of a legend as strong as its letters."""
     for line in legend.get_lines():
         line.set_linewidth(max(line.get_linewidth(), 2.0))
         line.set_alpha(1)
@@ -237,13 +237,13 @@ _HANDLE_IN = 0.42
 
 
 def legend_columns(labels: Sequence[str], wide_in: float) -> int:
-    """Into how many columns a legend of that width goes."""
+    """The number of columns of a legend of that width."""
     widest = max((text_in(line, points(9)) for label in labels for line in label.split("\n")), default=0.0)
     return max(1, min(len(labels), int(wide_in / (widest + _HANDLE_IN))))
 
 
 def legend_rows_in(labels: Sequence[str], wide_in: float) -> float:
-    """How high a legend of that width is, below a panel."""
+    """The height of a legend of that width below a panel, in inches."""
     if not labels:
         return 0.0
     rows = -(-len(labels) // legend_columns(labels, wide_in))
@@ -252,7 +252,7 @@ def legend_rows_in(labels: Sequence[str], wide_in: float) -> float:
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist], left: float, bottom_in: float, wide_in: float) -> None:
-    """A legend in as many columns as fit, its lower left at `left` (in parts) and `bottom_in` inches of the figure."""
+    """Draw a legend in as many columns as fit, its lower left at `left` (in parts) and `bottom_in` of the figure."""
     labels = [str(handle.get_label()) for handle in handles]
     legend = figure.legend(
         handles=list(handles),
@@ -270,7 +270,7 @@ def legend_below(figure: Figure, handles: Sequence[Artist], left: float, bottom_
 
 
 def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Write `stem`.<format> for each format, without date or version in them; returns the files. Raises StoreError."""
+    """Write `stem`.<format> for each format, without date or version; return the files. Raises StoreError."""
     asked = look.current()
     if not asked.draws(stem.name):
         return []

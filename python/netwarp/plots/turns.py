@@ -1,7 +1,7 @@
-"""Which of the curves of one panel is in front, where they would hide each other.
+"""The drawing order of the curves of one panel, so that none hides another.
 
-Of curves that coincide each is in front for a short stretch of time in turn; a curve within the ink of another, which
-it does not hide, is in front of that one. Nothing is dashed, and where curves part nothing changes.
+Curves that coincide are in front in turn, each for a short stretch of time. A curve that is hidden by another, but does
+not hide it, is in front of that one. No dashes are used, and nothing changes where curves are apart.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from netwarp.plots.timeseries.figure_spec import Curve, Values
 
 _SLOTS, _COLUMNS = 36, 12
-"""Into so many stretches a panel is divided, each of which is looked at in so many columns."""
+"""The number of stretches of a panel, and of columns that are examined in each stretch."""
 _LINE = 0.009
-"""Of a panel's height: the width of a line."""
+"""The width of a line, as a part of a panel's height."""
 _HIDDEN = 0.6
-"""From which part of its ink on a curve is hidden in a column, and of which part of the columns in a stretch."""
+"""The part of a curve's ink from which it is hidden in a column, and the part of columns from which in a stretch."""
 
 Stretch = tuple[float, float]
 _Extents = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -26,7 +26,7 @@ _Extents = tuple[NDArray[np.float64], NDArray[np.float64]]
 def stretches_in_front(
     curves: Sequence[Curve], owners: Sequence[int], window: Stretch, heights: Stretch, *, steps: bool
 ) -> tuple[list[list[Stretch]], bool]:
-    """For each curve the stretches in which it must be drawn again over those after it; and whether any coincide.
+    """The stretches in which each curve must be drawn again over later curves, and whether any curves coincide.
 
     `owners` tells which curves belong together and may hide each other. `heights` are the ends of the y axis, which is
     linear in the values given (pass logarithms for a logarithmic one), as the x axis is in the times.
@@ -63,7 +63,7 @@ def _pairs(owners: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _at(curve: Curve, times: Values, steps: bool) -> Values:
-    """The curve's values at these times, which lie within it."""
+    """The curve's values at these times, which are within it."""
     if steps:
         at = np.clip(np.searchsorted(curve.times, times, side="right") - 1, 0, len(curve.times) - 1)
         return np.asarray(curve.values[at], dtype=np.float64)
@@ -71,7 +71,7 @@ def _at(curve: Curve, times: Values, steps: bool) -> Values:
 
 
 def _extents(curve: Curve, window: Stretch, heights: Stretch, steps: bool) -> _Extents:
-    """The lowest and highest ink of the curve in each column, in parts of the panel's height; NaN without any."""
+    """The lowest and highest ink of the curve in each column, in parts of the panel's height; NaN if it has none."""
     count = _SLOTS * _COLUMNS
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     if len(curve.times):
@@ -94,7 +94,7 @@ def _extents(curve: Curve, window: Stretch, heights: Stretch, steps: bool) -> _E
 
 
 def _hidden(one: _Extents, other: _Extents) -> NDArray[np.float64]:
-    """In each stretch, in which part of its columns the one would be hidden by the other."""
+    """The part of the columns of each stretch in which the one would be hidden by the other."""
     with np.errstate(invalid="ignore"):
         common = np.minimum(one[1], other[1]) - np.maximum(one[0], other[0])
         hidden = common >= _HIDDEN * (one[1] - one[0])
@@ -104,7 +104,7 @@ def _hidden(one: _Extents, other: _Extents) -> NDArray[np.float64]:
 
 
 def _groups(mutual: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """What hides each other, in groups."""
+    """The groups of curves that hide each other."""
     groups: list[set[int]] = []
     for one, other in mutual:
         touched = [group for group in groups if one in group or other in group]

@@ -1,4 +1,4 @@
-"""The values of an axis in figures: what each is called, and the look that it has in every figure of a result."""
+"""The values of an axis in figures: the label of each, and its look in every figure of a result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from netwarp.store.summary import CASE, axis_text
 
 _FILE = "file:"
 _OF_OTHERS = ("prague", "bbr_draft")
-"""Controls in the table of looks that the kernel does not have: a file of that name is what the table means."""
+"""Controls in the table of looks that the kernel lacks: the table means a module's file of that name."""
 _NAMED = (".cc", ".queue", ".default_qdisc")
 
 
@@ -20,7 +20,7 @@ _NAMED = (".cc", ".queue", ".default_qdisc")
 class AxisValues:
     """All values that the plan has on an axis, by their text: labels, looks, and whether they have an order.
 
-    `by_name`: they are known by their colours, as congestion controls are, and keep them in every figure.
+    `by_name`: they have known colours, as congestion controls have, and keep them in every figure.
     """
 
     labels: Mapping[str, str]
@@ -29,7 +29,7 @@ class AxisValues:
     by_name: bool = False
 
     def label(self, value: Any) -> str:
-        """What a value is called; a dash where a run has none."""
+        """The label of a value; a dash if a run has none."""
         return "–" if value is None else self.labels.get(axis_text(value), axis_text(value))
 
     def look(self, value: Any) -> Look:
@@ -38,18 +38,18 @@ class AxisValues:
 
 
 def axis_values(result: ResultDir, axis: str) -> AxisValues:
-    """The values of an axis, of `seed`, or of `name` (the flows), whether their runs have been made or not."""
+    """The values of an axis, of `seed`, or of `name` (the flows), also of runs that are not made yet."""
     if axis == NAME:
         groups = groups_of(result)
         flows, others = of_values(groups), of_values([name for name in _names(result) if name not in groups])
-        # Queues and links have looks of their own, which leave those of the flows as they are.
+        # Queues and links have separate looks, so that those of the flows do not change.
         return replace(flows, labels={**others.labels, **flows.labels}, looks={**others.looks, **flows.looks})
     values = [run.seed if axis == SEED else run.point.get(axis) for run in result.planned]
     return of_values([value for value in values if value is not None], axis)
 
 
 def of_values(values: Sequence[Any], axis: str = "") -> AxisValues:
-    """Labels and looks of values, which may occur several times. A look goes by a value's place among all of them."""
+    """Labels and looks of values, which may occur several times. A look depends on a value's place among all values."""
     known = in_order(list({axis_text(value): value for value in values}.values()))
     texts = [axis_text(value) for value in known]
     shown = shown_apart(known)
@@ -62,32 +62,32 @@ def of_values(values: Sequence[Any], axis: str = "") -> AxisValues:
 
 
 def groups_of(result: ResultDir) -> list[str]:
-    """The names of the flows that have metrics in any run; of several of one name the name alone."""
+    """The names of the flows that have metrics in any run; several flows of a group have the group's name."""
     names = result.summary().filter(scope="flow")["name"].drop_nulls().unique(maintain_order=True).to_list()
     return [name for name in names if not is_member(name, names)]
 
 
 def _names(result: ResultDir) -> list[str]:
-    """The names of all that has metrics in any run."""
+    """All names that have metrics in any run."""
     return result.summary()["name"].drop_nulls().unique(maintain_order=True).to_list()
 
 
 def shown_apart(values: Sequence[Any]) -> list[str]:
-    """Values in words, as `shown_as` has them; two files of one name in different folders keep their paths."""
+    """Values in words, as of `shown_as`; files of the same name in different folders keep their paths."""
     shown = [shown_as(value) for value in values]
     return [axis_text(v) if shown.count(label) > 1 else label for v, label in zip(values, shown, strict=True)]
 
 
 def words_of(values: Sequence[Any]) -> dict[str, str]:
-    """Values of an axis by their texts, each with how it is shown: numbers in their order, others as they come."""
+    """The text of each value of an axis → the way it is shown; numbers in their order, others in the given order."""
     found = in_order(list({axis_text(value): value for value in values}.values()))
     return dict(zip(map(axis_text, found), shown_apart(found), strict=True))
 
 
 def shown_as(value: Any) -> str:
-    """A value in words; of a module's file the name of the module, and its parameters.
+    """A value in words; for a module's file the name of the module and its parameters.
 
-    A file that is called as one of the kernel's own modules keeps its ending, as it is another one.
+    A file with the name of one of the kernel's modules keeps its suffix, because it is a different module.
     """
     text = axis_text(value)
     if not text.startswith(_FILE):

@@ -1,4 +1,4 @@
-"""The network as an SVG: nodes, and links with rate, delay and queue; landscape for a screen, portrait for a phone."""
+"""Draws the network as SVG: nodes, and links with rate, delay and queue; landscape for screens, portrait for phones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from netwarp.report.quantities import count, duration, rate
 from netwarp.store.network import Link, LinkDirection, Network
 
 MAX_NODES = 24
-"""Of more than this a drawing cannot be read; the table of links has them all."""
+"""A drawing of more nodes cannot be read; the table of links has them all."""
 
 Text = tuple[str, Markup]
 """A line of a label and its look."""
@@ -27,7 +27,7 @@ _SWEPT = Markup('fill="#0b5cad" font-weight="600"')
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What a drawing shows and where: the middle of each node, lines of text of each link and node.
+    """A drawing: the position of each node, the lines of text of each link and node.
 
     `standing`: columns go down the page.
     """
@@ -50,7 +50,7 @@ class _Drawing:
 
     @cached_property
     def centres(self) -> dict[str, tuple[float, float]]:
-        """The middle of each node; the rows beside the main line leave room for its labels."""
+        """The centre of each node; the rows beside the main line leave room for its labels."""
         several = max(row for _, row in self.where.values()) > 0
         along = self.tallest + _NODE_H + 34 if self.standing else self.widest + _NODE_W + 36
         across = (self.widest + 40 if several else 0) if self.standing else self.tallest + 44
@@ -61,7 +61,7 @@ class _Drawing:
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        """Left, top, width and height of all that is drawn."""
+        """Left, top, width and height of the whole drawing."""
         xs, ys = zip(*self.centres.values(), strict=True)
         beside = max(self.widest - _NODE_W / 2 + 14, 0) if self.standing else 0
         above = 0 if self.standing else max(self.tallest - _NODE_H / 2 + 4, 0)
@@ -78,10 +78,10 @@ class _Drawing:
 def draw(
     network: Network, ends: Mapping[str, tuple[str, str]], swept: Mapping[str, str]
 ) -> tuple[Markup, Markup] | None:
-    """The network lying and standing; None if it has too many nodes to be drawn.
+    """Draw the network in landscape and in portrait; None if it has too many nodes.
 
-    `ends` has the nodes that data goes from and to, by the flows' name; `swept` says what a link's property takes, by
-    its path (`links.bottleneck.queue` → `5 values`).
+    `ends` has the nodes from and to which data goes, by the flows' name; `swept` describes the values of a link's
+    property, by its path (`links.bottleneck.queue` → `5 values`).
     """
     if not 0 < len(network.nodes) <= MAX_NODES:
         return None
@@ -106,7 +106,7 @@ def _svg(drawing: _Drawing) -> Markup:
 
 
 def _links(drawing: _Drawing) -> Iterator[Markup]:
-    """Lines first, then their labels, so that no line crosses a word; links between the same nodes bend apart."""
+    """Draw lines first, then labels, so that no line crosses a word; links between the same nodes bend apart."""
     twins: dict[frozenset[str], int] = {}
     texts: list[Markup] = []
     for link in drawing.network.links:
@@ -118,7 +118,7 @@ def _links(drawing: _Drawing) -> Iterator[Markup]:
         yield Markup(
             '<path d="M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}" fill="none" stroke="#7c8793" stroke-width="2"/>'
         ).format(x1, y1, (x1 + x2) / 2 + dx, (y1 + y2) / 2 + dy, x2, y2)
-        # On a slanting line the label stands nearer to the end beside the main line, where there is room.
+        # On a slanting line the label is nearer to the end beside the main line, where there is room.
         outer = drawing.where[one][1] - drawing.where[other][1]
         share = 0.5 if outer == 0 else 0.38 if outer > 0 else 0.62
         x, y = x1 + (x2 - x1) * share + dx / 2, y1 + (y2 - y1) * share + dy / 2
@@ -127,7 +127,7 @@ def _links(drawing: _Drawing) -> Iterator[Markup]:
 
 
 def _text(label: Sequence[Text], x: float, y: float, standing: bool, *, slanting: bool) -> Iterator[Markup]:
-    """The lines of a label: above a lying line, to the right of a standing one, in the middle of a slanting one."""
+    """Draw a label: above a horizontal line, to the right of a vertical one, in the middle of a slanting one."""
     height = len(label) * _LINE_H
     top = y - height / 2 if standing or slanting else y - height - 2
     for number, (text, look) in enumerate(label):
@@ -140,7 +140,7 @@ def _text(label: Sequence[Text], x: float, y: float, standing: bool, *, slanting
 
 
 def _node(drawing: _Drawing, name: str) -> Iterator[Markup]:
-    """A host as a box, a router rounded, its flows beside it."""
+    """Draw a host as a box, a router with rounded corners, its flows beside it."""
     x, y = drawing.centres[name]
     forwards = name in drawing.network.forwarding
     yield Markup(
@@ -173,7 +173,7 @@ def _node(drawing: _Drawing, name: str) -> Iterator[Markup]:
 
 
 def _tags(node: str, ends: Mapping[str, tuple[str, str]]) -> list[str]:
-    """The flows that start and end at a node, by name or, if they are many, by number."""
+    """The flows that start and end at a node, by name or, if they are many, by their number."""
     sends = [group for group, (source, _) in ends.items() if source == node]
     gets = [group for group, (_, target) in ends.items() if target == node]
     return [_brief(verb, names) for verb, names in (("sends", sends), ("gets", gets)) if names]
@@ -185,7 +185,7 @@ def _brief(verb: str, names: Sequence[str]) -> str:
 
 
 def _label(link: Link, swept: Mapping[str, str]) -> list[Text]:
-    """Name, rate and delay, queues of a link; what a sweep varies says so instead, in blue."""
+    """Name, rate and delay, and queues of a link; a property that a sweep varies is described in blue instead."""
     varied = {path.split(".")[-1]: words for path, words in swept.items() if path.split(".")[1:2] == [link.name]}
     one, other = (direction_text(direction) for direction in link.directions)
     lines = [(link.name, _NAME), (one if one == other else f"{one} ⇄ {other}", _PLAIN)]
@@ -196,7 +196,7 @@ def _label(link: Link, swept: Mapping[str, str]) -> list[Text]:
 
 
 def direction_text(direction: LinkDirection) -> str:
-    """Rate, delay and what else the wire does in one direction."""
+    """Rate, delay and impairments of the wire in one direction."""
     parts = [rate(direction.rate_bps) + (" on average" if direction.traced else "")] if direction.rate_bps else []
     if direction.delay_ns or direction.jitter_ns:
         parts.append(
@@ -206,8 +206,8 @@ def direction_text(direction: LinkDirection) -> str:
 
 
 def _queues(link: Link) -> list[str]:
-    """The queues of both ways; of the way back none if it is the plain default and there is another one ahead."""
-    # A wire without a rate is one of which nothing is known (imported results).
+    """The queues of both directions; a reverse one that is a plain `pfifo` is left out if they differ."""
+    # A wire without a rate is unknown (imported results).
     one, other = (
         direction.queue or ("tc's own" if direction.rate_bps else "not known") for direction in link.directions
     )

@@ -1,4 +1,4 @@
-"""What the scenario's own views wrote: their tables and figures, in the page."""
+"""The tables and figures that the scenario's views wrote, in the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Extras:
-    """Tables and figures of views, each named after its file, and the files that there was no room for."""
+    """Tables and figures of views, each named after its file, and the files for which there was no room."""
 
     tables: Sequence[Table]
     pictures: Sequence[Picture]
@@ -35,7 +35,7 @@ class Extras:
 
 
 def extras(result: ResultDir, files: Sequence[Path]) -> Extras:
-    """What the page shows of the files that views wrote: tables but for findings, figures as long as they fit."""
+    """The files of views that the page shows: tables except findings, and figures as long as there is room."""
     tables: list[Table] = []
     pictures: list[Picture] = []
     left: list[str] = []

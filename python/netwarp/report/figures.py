@@ -1,4 +1,4 @@
-"""The page's static figures: which there are, as SVG, each with its data; and in words those that are not drawn."""
+"""The page's static figures as SVG, each with its data, and the commands for figures that are not drawn."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ class Drawn:
 
 
 def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[str]]:
-    """The figures of a result, `first` being the run whose timeline is drawn; and commands for what is left out."""
+    """The figures of a result, with the timeline of the run `first`, and commands for figures that are left out."""
     figures: list[Drawn] = []
     left: list[str] = []
     with style.drawing():
@@ -57,12 +57,12 @@ def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[
                         svg = inline(draw_chart(chart), key, f"{chart.title}; {chart.subtitle}")
                         figures.append(Drawn(stem, chart.title, svg, _csv(chart)))
             except SelectionError:
-                continue  # no run that is fit for a figure has this metric
+                continue  # no usable run has this metric
     return figures, list(dict.fromkeys(left))
 
 
 def _csv(chart: Chart) -> str:
-    """The values behind a chart: of each cell one line a run, of a distribution its cumulative curve."""
+    """The values of a chart as CSV: a line for each run of a cell, or the cumulative curve of a distribution."""
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
     head = [chart.axis_label, *([chart.series_label] if chart.series_label else [])]
@@ -84,7 +84,7 @@ def _text(value: Any) -> str:
 
 
 def _timeline(run: RunDir) -> Drawn | None:
-    """Who runs when and what changes, where something does; of a run with more flows or changes the first ones."""
+    """The timeline of flows and changes, if there are any; the first ones if a run has too many."""
     what, network = run.description, run.network
     end_s = what.duration_ns / 1e9
     lives: dict[str, Lifetime] = {}

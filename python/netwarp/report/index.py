@@ -24,10 +24,10 @@ class Shown:
 
 
 def write_index(result: ResultDir, shown: Sequence[Shown], left: Sequence[str], missing: Sequence[str]) -> Path:
-    """Write `plots/index.html`; returns its path. Raises StoreError.
+    """Write `plots/index.html`; return its path. Raises StoreError.
 
-    `left` are commands for figures that were not drawn, `missing` sentences about those that were wished for and cannot
-    be drawn. Figures of which there is no file are not shown.
+    `left` are commands for figures that were not drawn, `missing` sentences about requested figures that cannot be
+    drawn. Figures without a file are not shown.
     """
     path = result.plots / NAME
     figures: list[dict[str, Json]] = []

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from netwarp.store.network import Network
 
 Place = tuple[int, int]
-"""Column (along the way) and row (beside it)."""
+"""Column (along the main line) and row (beside it)."""
 
 
 def places(network: Network, senders: Sequence[str]) -> dict[str, Place]:
-    """A place for each node: column by how far it is along the network's longest shortest path, row by order.
+    """A place for each node: the column by its position along the network's longest shortest path, the row by order.
 
-    A node that hangs on the line by one link stands a column before its neighbour if it sends (`senders`), else one
+    A node that is attached to the line by one link is one column before its neighbour if it sends (`senders`), else one
     after it, so that a dumbbell looks like one.
     """
     beside = _neighbours(network)
@@ -33,7 +33,7 @@ def places(network: Network, senders: Sequence[str]) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for node in [*spine, *(node for node in network.nodes if node not in line)]:
         column = columns[node] - first
-        # Row 0 is the line's own, so that nothing else comes to stand on it.
+        # Row 0 is reserved for the line.
         row = 0 if node in line else max(taken.get(column, 0), 1)
         taken[column] = row + 1
         found[node] = (column, row)
@@ -49,7 +49,7 @@ def _neighbours(network: Network) -> dict[str, dict[str, None]]:
 
 
 def _spine(beside: Mapping[str, Mapping[str, None]], senders: Sequence[str]) -> list[str]:
-    """The longest of all shortest paths, from a sender where one of its ends is; of equal ones the first."""
+    """The longest of all shortest paths, starting at a sender if one of its ends is one; the first of equal ones."""
     best: list[str] = []
     for start in [*dict.fromkeys(node for node in senders if node in beside), *beside]:
         path = _farthest(beside, start)

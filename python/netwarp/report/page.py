@@ -1,4 +1,4 @@
-"""The page itself: everything that it shows, put into its template."""
+"""Renders the page from its contents and its template."""
 
 import base64
 import hashlib
@@ -41,7 +41,7 @@ _STYLES = ("uplot/uPlot.min.css", "page.css")
 
 @dataclass(frozen=True)
 class Written:
-    """What a study says of itself beyond its records: expectations checked, findings, files that its views wrote."""
+    """Outputs of a study beyond its records: checked expectations, findings, files that its views wrote."""
 
     about: str = ""
     expectations: Sequence[Checked] = ()
@@ -50,10 +50,10 @@ class Written:
 
 
 def write_report(result: ResultDir, summary: pl.DataFrame, study: Written, *, figures: bool = True) -> Path:
-    """Write the page of a result into its directory; returns its path. Raises StoreError.
+    """Write the page of a result into its directory; return its path. Raises StoreError.
 
-    It is one file that asks for nothing from outside; without `figures` it has no static ones. What it leaves out for
-    want of room it says.
+    It is one file that loads nothing from outside; without `figures` it has no static figures. It names the parts for
+    which it has no room.
     """
     path = result.path / FILE_NAME
     write_text(path, render_report(result, summary, study, figures=figures))
@@ -71,7 +71,7 @@ def render_report(
 ) -> str:
     """The page of a result as HTML; `back`: a link in its head (text, address). Raises StoreError.
 
-    `part` says of what part of the result it is: expectations, which are of the whole, are then not spoken of.
+    `part` describes the part of the result that it shows; it then omits expectations, which are about the whole.
     """
     content = _context(result, summary, study, figures) | {"back": back, "part": part}
     return _templates().get_template("page.html").render(content)
@@ -139,7 +139,7 @@ def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: 
 
 
 def _figures(result: ResultDir, run_id: str) -> tuple[list[Any], list[str]]:
-    # Lazily: without figures matplotlib need not be loaded, which takes a second.
+    # Imported lazily: without figures, matplotlib is not needed, and loading it takes a second.
     from netwarp.report.figures import static_figures  # noqa: PLC0415
     from netwarp.report.states import state_figures  # noqa: PLC0415
 
@@ -153,13 +153,13 @@ def _asset(name: str) -> str:
 
 
 def _first_described(result: ResultDir, usable: str | None) -> RunDir | None:
-    """The run whose set-up is shown: the first that can be used, else the first that at least says what it was."""
+    """The run whose set-up is shown: the first usable one, else the first with a description."""
     ids = [usable] if usable else [run.id for run in result.planned]
     return next((result.run(run_id) for run_id in ids if (result.run(run_id).path / "run.json").is_file()), None)
 
 
 def _setup(result: ResultDir, run: RunDir) -> dict[str, object]:
-    """What stays the same, as the first run has it, and what differs between runs."""
+    """The common set-up as in the first run, and the differences between runs."""
     what, network = run.description, run.network
     words = {axis: words_of(_values(result, axis)) for axis in result.axes}
     values = {axis: [axis_text(v) for v in dict.fromkeys(_values(result, axis))] for axis in result.axes}
@@ -185,7 +185,7 @@ def _setup(result: ResultDir, run: RunDir) -> dict[str, object]:
 
 
 def _set_by_cases(result: ResultDir, cases: Sequence[str]) -> dict[str, str]:
-    """What differs between the cases, by path, and how many values it has: those that cases set, and the scenario's."""
+    """The paths in which cases differ, each with its number of values: those that cases set, and the scenario's."""
     settings = [result.settings_of(case) for case in cases]
     found = {}
     for path in dict.fromkeys(path for one in settings for path in one):
@@ -206,7 +206,7 @@ def _point(result: ResultDir, run: RunDir) -> Mapping[str, Json]:
 
 
 def _ends(what: Description) -> dict[str, tuple[str, str]]:
-    """From which node to which the data of the flows of a name go, where the run says so."""
+    """The nodes from and to which the data of flows goes, by the flows' name, if the run has them."""
     found: dict[str, tuple[str, str]] = {}
     for flow in what.flows:
         if len(flow.nodes) == 2:
@@ -241,6 +241,6 @@ def _queues(summary: pl.DataFrame) -> list[str]:
 
 
 def _statistics(statistics: pl.DataFrame) -> str | None:
-    """Every metric at every point as CSV; None if there is not room for it in the page."""
+    """Every metric at every point as CSV; None if it does not fit into the page."""
     text = statistics.drop_nulls("metric").write_csv(float_precision=6)
     return text if len(text) <= _MAX_STATISTICS_BYTES else None

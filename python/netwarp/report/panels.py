@@ -1,6 +1,6 @@
-"""What happened over time, as data for the page's interactive panels: measures × runs × flows, made short."""
+"""The data of the page's interactive panels over time: measures × runs × flows, reduced."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -8,42 +8,31 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.flow.phases import Phase, flow_phases
-from netwarp.analysis.flow.sharing import jain_over_time
-from netwarp.analysis.run import series
 from netwarp.json_values import Json
 from netwarp.plots.colours import looks
 from netwarp.plots.labels import is_ordered
-from netwarp.plots.timeseries.curves import JAIN
+from netwarp.plots.timeseries.kinds import KINDS
+from netwarp.plots.timeseries.kinds.base import Measure, Source
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.plots.values import words_of
 from netwarp.report.selection import Choice, at, members
 from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 
 BUDGET_SAMPLES = 260_000
-"""In all panels together: about 2 MB of the page."""
+"""The most samples in all panels together: about 2 MB of the page."""
 _MAX_COLUMNS, _MIN_COLUMNS = 900, 40
 _SAMPLES_A_COLUMN = 3
 _TICK_S = 1e-4
 _DIGITS = 4
 _LOG_FROM = 30
 _PHASES = [phase.value for phase in Phase]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One panel: its key, title, how its samples were taken, the unit, whether a sample holds until the next."""
-
-    key: str
-    title: str
-    how: str
-    unit: str
-    steps: bool
 
 
 @dataclass(frozen=True)
@@ -55,10 +44,10 @@ class _Curve:
 
 
 def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str, Json]:
-    """The panels' data as JSON can hold it; `queues` names the queues to show (`link:node`).
+    """The panels' data as JSON; `queues` names the queues to show (`link:node`).
 
     Times are whole ticks of `tick_s`, values whole multiples of their curve's `unit`; both are given as differences
-    from the one before (null: a gap).
+    from the previous one (null: a gap).
     """
     loaded = on_each(lambda run: _load(result.run(run.id), queues), choice.runs)
     curves = list(chain.from_iterable(found for found, _, _ in loaded))
@@ -99,7 +88,7 @@ def _run_json(
         "id": run.path.name,
         "seed": seed,
         "at": point,
-        "suspect": run.status().get("status") == "suspect",
+        "suspect": run.status()["status"] == RunStatus.SUSPECT,
         "duration_s": run.description.duration_ns / 1e9,
         "warmup_s": run.description.warmup_ns / 1e9,
         "changes": changes,
@@ -108,7 +97,7 @@ def _run_json(
 
 
 def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[str, Json]:
-    """An axis: its values as they are shown, each with its colour."""
+    """An axis with its values as they are shown, each with its colour."""
     ordered = is_ordered(list({axis_text(value): value for value in values if value is not None}.values()))
     return {
         "path": path,
@@ -119,14 +108,13 @@ def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[st
 
 
 def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
-    """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
+    """A run's curves at the finest reduction, the BBR phases of its flows, and sentences on what is not shown."""
     everyone = load_flows(run, transits=False)
     flows, omitted = members(everyone)
-    jain = Measure("jain", JAIN.title, JAIN.how, "1 = all alike", False)
-    fairness = (jain, "", jain_over_time(everyone, series.whole_run(run)))
+    source = Source(run, flows, everyone, queues)
     curves = [
         _Curve(measure, flow, *_reduced(frame, _MAX_COLUMNS))
-        for measure, flow, frame in chain(_frames(run, flows, queues), [fairness])
+        for measure, flow, frame in chain.from_iterable(kind.panels(source) for kind in KINDS)
         if frame.height > 1
     ]
     phases = {
@@ -134,31 +122,6 @@ def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, l
         for name, spans in flow_phases(run, flows).items()
     }
     return curves, phases, omitted
-
-
-def _frames(
-    run: RunDir, flows: Sequence[FlowData], queues: Sequence[str]
-) -> Iterator[tuple[Measure, str, pl.DataFrame]]:
-    window = series.whole_run(run)
-    interval_ns = series.interval_ns(run, flows)
-    spoken = "second" if interval_ns == 10**9 else f"{interval_ns // 10**6} ms"
-    arrived = all(data.deliveries.arrived for data in flows if data.deliveries is not None)
-    how = f"payload that {'became readable, in order,' if arrived else 'was acknowledged'} in each {spoken}"
-    goodput = Measure("goodput", "Goodput", how, "Mbit/s", False)
-    rtt = Measure("rtt", "Round-trip time", "of each ACK's own sample or echo request, not smoothed", "ms", False)
-    cwnd = Measure("cwnd", "Congestion window", "the sender's, after each ACK", "packets", True)
-    delay = Measure("delay", "One-way delay", "of each datagram that arrived", "ms", False)
-    for data in flows:
-        name = data.flow.name
-        yield goodput, name, series.throughput([data], window, interval_ns)
-        yield rtt, name, series.rtt(data)
-        yield delay, name, series.delay(data)
-        yield cwnd, name, series.cwnd(data)
-    for end in run.description.ends:
-        if end.name in queues:
-            title = f"Queue at {end.node} into {end.link}"
-            how = "its length after each arrival and departure"
-            yield Measure(f"queue {end.name}", title, how, "packets", True), "", series.queue_length(run, end)
 
 
 def _rank(measure: Measure) -> int:
@@ -171,7 +134,7 @@ def _reduced(frame: pl.DataFrame, columns: int) -> tuple[Values, Values]:
 
 
 def _columns(curves: Sequence[_Curve]) -> int:
-    """How many columns a curve may have so that all of them together keep the budget: halved until they do."""
+    """The most columns of a curve with which all curves together fit the budget, halved until they do."""
     columns = _MAX_COLUMNS
     while columns > _MIN_COLUMNS:
         if sum(min(len(curve.times), _SAMPLES_A_COLUMN * columns) for curve in curves) <= BUDGET_SAMPLES:
@@ -181,7 +144,7 @@ def _columns(curves: Sequence[_Curve]) -> int:
 
 
 def _wants_log(measure: Measure, curves: Sequence[_Curve]) -> bool:
-    """Whether the ordinary RTTs of some runs differ so much from others' that a linear axis would hide them."""
+    """Whether the ordinary RTTs of some runs are so much smaller that a linear axis would hide them."""
     if measure.unit != "ms":
         return False
     held = [curve.values[np.isfinite(curve.values)] for curve in curves if curve.measure.key == measure.key]
@@ -207,7 +170,7 @@ def _curve_json(curve: _Curve, measures: Sequence[Measure], flows: Sequence[str]
 
 
 def _differences(values: Values) -> list[int | None]:
-    """Whole numbers as differences from the last one before that was no gap."""
+    """Whole numbers as differences from the previous one that is not a gap."""
     present = np.isfinite(values)
     steps = np.diff(values[present], prepend=0.0).astype(np.int64).tolist()
     if present.all():

@@ -1,4 +1,4 @@
-"""How to make the result again: the exact command, what it was made with, and the digests to compare."""
+"""The provenance of a result: the command that makes it again, the versions that made it, and digests to compare."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ _MAX_DIGESTS = 100
 
 
 def provenance(result: ResultDir) -> Provenance:
-    """Read it from the manifest, the plan and the runs. Raises StoreError."""
+    """Read the provenance of a result from its manifest, plan and runs. Raises StoreError."""
     manifest = result.manifest
     made = [run.id for run in result.planned if (result.run(run.id).path / "digests.json").is_file()]
     scenario = read_content(result.path / "scenario.toml").decode("utf-8", errors="replace")
@@ -46,7 +46,7 @@ def _as_run(argv: Sequence[str]) -> str:
 
 
 def _from_page(result: ResultDir) -> str:
-    """The command that makes the same runs from the scenario as the page has it."""
+    """The command that makes the same runs from the page's copy of the scenario."""
     asked: AskedJson = result.plan.get("asked") or {}
     words = ["netwarp", "run", "scenario.toml"]
     for setting in asked.get("settings") or ():

@@ -1,4 +1,4 @@
-"""Quantities as they are printed on the page."""
+"""Formats of quantities on the page."""
 
 from decimal import Decimal
 
@@ -22,7 +22,7 @@ def about(ns: int) -> str:
 
 
 def number(value: float, digits: int) -> str:
-    """A value with so many digits after the point, thousands apart."""
+    """A value with this many digits after the point, and separated thousands."""
     return f"{value:,.{digits}f}".replace(",", "\u202f")
 
 
@@ -32,6 +32,6 @@ def count(number_: int, word: str, many: str | None = None) -> str:
 
 
 def _scaled(value: int, scales: tuple[tuple[int, str], ...]) -> str:
-    """In the largest unit of which there is at least one, exactly."""
+    """An exact value in the largest unit in which it is at least 1."""
     factor, unit = next((pair for pair in scales if abs(value) >= pair[0]), scales[-1])
     return f"{(Decimal(value) / factor).normalize():f} {unit}"

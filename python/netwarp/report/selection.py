@@ -1,4 +1,4 @@
-"""Which runs and flows the page shows over time, and what it therefore does not: nothing is left out silently."""
+"""Chooses the runs and flows that the page shows over time, and names those that it leaves out."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ from netwarp.analysis.summary.selection import SEED
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text
 
 MAX_RUNS = 60
 MAX_MEMBERS = 8
-"""Of the flows of one name."""
+"""The most flows of one name that are shown."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,10 @@ class Choice:
 
 
 def choose(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Choice:
-    """Of the runs that did not fail the one with the lowest seed at each point; without axes the first seeds."""
+    """The run with the lowest seed that did not fail at each point; without axes the first seeds."""
     usable = sorted(
-        (outcome.run for outcome in outcomes if outcome.status in ("ok", "suspect")), key=lambda run: run.seed
+        (outcome.run for outcome in outcomes if outcome.status in (RunStatus.OK, RunStatus.SUSPECT)),
+        key=lambda run: run.seed,
     )
     axes = result.axes or ([SEED] if len(usable) > 1 else [])
     first: dict[tuple[str, ...], PlannedRun] = {}
@@ -58,7 +60,7 @@ def _omitted(
 
 
 def members(flows: Sequence[FlowData]) -> tuple[list[FlowData], list[str]]:
-    """The flows to show: of each name the first few; and sentences on the others."""
+    """The flows to show, which are the first few of each name, and sentences on the others."""
     kept: list[FlowData] = []
     omitted = []
     for group, of_group in groupby(flows, key=lambda data: data.flow.group):

@@ -9,26 +9,25 @@ from itertools import islice
 from netwarp.plots import style
 from netwarp.plots.timeseries.comparison import run_sets
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Stack, Variant
-from netwarp.plots.timeseries.result import Figure, states_of
+from netwarp.plots.timeseries.kinds import KINDS
+from netwarp.plots.timeseries.result import Figure, kind_figures
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.plots.timeseries.tasks import figure_of
 from netwarp.report.figures import Drawn
 from netwarp.report.svg import inline
 from netwarp.store.result import ResultDir
 
-KINDS = ("stack-", "bbr-", "interfaces", "iperf3-")
 _MAX_SETS = 4
-"""So many comparisons are looked through for each kind: more would read the records of a whole study."""
+"""The most comparisons that are searched for each kind; more would read the records of a whole study."""
 _COLUMNS = 220
 _MAX_BYTES = 450_000
 
 
 def state_figures(result: ResultDir) -> tuple[list[Drawn], list[str]]:
-    """The first figure of each kind that the records have; and commands for the others."""
+    """The first figure of each kind that the records have, and commands for the others."""
     drawn: dict[str, Drawn] = {}
     left: dict[str, None] = {}
-    for figure in _figures(result):
-        kind = next(kind for kind in KINDS if figure.stem.startswith(kind))
+    for kind, figure in _figures(result):
         if kind not in drawn:
             spec = _short(figure.spec)
             title = spec.title if isinstance(spec, Stack) else spec.quantity.title
@@ -38,16 +37,18 @@ def state_figures(result: ResultDir) -> tuple[list[Drawn], list[str]]:
                 drawn[kind] = Drawn(figure.stem, title, svg, _csv(spec))
                 continue
         left[f"netwarp plot DIR '{kind}*'"] = None
-    return [drawn[kind] for kind in KINDS if kind in drawn], list(left)
+    return [drawn[kind.prefix] for kind in KINDS if kind.prefix in drawn], list(left)
 
 
-def _figures(result: ResultDir) -> Iterator[Figure]:
+def _figures(result: ResultDir) -> Iterator[tuple[str, Figure]]:
+    """Figures, each with what the names of its kind begin with."""
     for run_set in islice(run_sets(result), _MAX_SETS):
-        yield from states_of(result, run_set)
+        for kind in (kind for kind in KINDS if kind.in_report):
+            yield from ((kind.prefix, figure) for figure in kind_figures(kind, result, run_set))
 
 
 def _short(spec: FigureSpec | Stack) -> FigureSpec | Stack:
-    """The same figure with as many samples as the page shows."""
+    """The figure with as many samples as the page shows."""
     if isinstance(spec, Stack):
         return replace(spec, columns=[[_short_spec(row) for row in column] for column in spec.columns])
     return _short_spec(spec)
@@ -65,7 +66,7 @@ def _short_variant(variant: Variant) -> Variant:
 
 
 def _csv(spec: FigureSpec | Stack) -> str:
-    """Every sample that the figure shows: of what, of which run, when, how much."""
+    """Every sample of the figure as CSV: quantity, run, time, value."""
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
     writer.writerow(["quantity", "panel", "curve", "time_s", "value"])

@@ -1,4 +1,4 @@
-"""Figures of matplotlib as SVG that a page can hold: nothing rasterised, text as text, short."""
+"""Figures of matplotlib as short SVG for a page, with text as text and nothing rasterised."""
 
 import html
 import re
@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r'(xlink:href="#|url\(#)([^")]+)')
 
 
 def inline(figure: "Figure", key: str, label: str) -> Markup:
-    """The figure as an `<svg>` element; `key` is unique in the page, so that its ids are, `label` is read aloud."""
+    """The figure as an `<svg>` element; `key` makes its ids unique in the page, `label` is for screen readers."""
     held = BytesIO()
     figure.savefig(
         held, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -28,9 +28,9 @@ def inline(figure: "Figure", key: str, label: str) -> Markup:
 
 
 def compact(text: str, key: str, label: str) -> Markup:
-    """An SVG file of ours as an element of a page: without its head and comments, coordinates to hundredths.
+    """Turn an SVG file of netwarp into an element of a page: without head and comments, coordinates to hundredths.
 
-    Ids that nothing refers to go, the others get the key before them.
+    Unused ids are removed, the others get the key as a prefix.
     """
     body = text[text.index("<svg") :]
     body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<title>.*?</title>", "", body, flags=re.DOTALL)

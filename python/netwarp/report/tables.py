@@ -1,4 +1,4 @@
-"""The page's tables: what was measured at each point, with its confidence interval, and every run."""
+"""The page's tables: the results at each point, with confidence intervals, and every run."""
 
 import csv
 import io
@@ -14,6 +14,7 @@ from netwarp.analysis.summary.selection import is_member
 from netwarp.plots.values import words_of
 from netwarp.report.quantities import count, number
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import RunOutcome, axis_text, axis_title
 from netwarp.store.tables import read_csv, read_parquet
 
@@ -23,7 +24,7 @@ ABSENT = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text, a second line in small, and what it is sorted by if it is a number."""
+    """One cell: its text, a small second line, and its sort key if it is a number."""
 
     text: str
     sub: str = ""
@@ -32,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page: its head (`numeric` tells which columns hold numbers), rows, and what is not in it."""
+    """A table of the page: its head (`numeric` marks columns of numbers), rows, and a note on what is left out."""
 
     name: str
     caption: str
@@ -44,13 +45,13 @@ class Table:
 
 
 def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequence[str]) -> Table:
-    """A row per point and flow, the main metrics as medians over runs with their intervals below.
+    """A row for each point and flow, with medians of the main metrics over runs and their intervals below.
 
-    Queue and link columns speak of one queue (`busiest_queue`); of a group the flows appear together.
+    Queue and link columns are about one queue (`busiest_queue`); the flows of a group have one row.
     """
     names = statistics.filter(scope="flow")["name"].unique(maintain_order=True).to_list()
     flows = [name for name in names if not is_member(name, names)]
-    queue = busiest_queue(summary.filter(status="ok"))
+    queue = busiest_queue(summary.filter(status=RunStatus.OK))
     shown = [main for main in MAIN_METRICS if statistics.filter(scope=main[0], metric=main[1]).height]
     several = bool((statistics["n"] > 1).any())
     left = bool((statistics["left_out"] > 0).any())
@@ -68,7 +69,7 @@ def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequenc
             cells = [_cell(values.get((s, flow if s == "flow" else queue or "", m)), d) for s, m, _, d in shown]
             runs = [_runs(part, census)] if several or left else []
             rows.append([*start, *([Cell(flow)] if len(flows) > 1 else []), *cells, *runs])
-            marks.append("" if census["n"] else "failed")
+            marks.append("" if census["n"] else RunStatus.FAILED)
     texts = len(head) - len(shown) - (1 if several or left else 0)
     where = f"Queue and link columns: {queue}." if queue else ""
     return Table(
@@ -91,7 +92,7 @@ def _cell(row: dict[str, float | None] | None, digits: int) -> Cell:
 
 
 def _runs(part: pl.DataFrame, census: dict[str, int | str | None]) -> Cell:
-    """How many runs are behind a row, and what was left out."""
+    """The number of runs of a row, and of those that were left out."""
     most = part["n"].max()
     counted = int(most) if isinstance(most, int) else 0
     why = census["why"] if census["left_out"] else ""
@@ -120,7 +121,7 @@ def _cut(rows: int) -> str:
 
 
 def runs_table(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Table:
-    """Every planned run: its point, seed, what became of it and why, and how long it took."""
+    """Every planned run: its point, seed, status with reason, and real time."""
     planned = [run.point for run in result.planned]
     words = {
         axis: words_of([value for point in planned if (value := point.get(axis)) is not None]) for axis in result.axes
@@ -146,7 +147,7 @@ def runs_table(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Table:
 
 
 def table_of(path: Path, name: str) -> Table:
-    """A table that a view wrote, as it is. Raises StoreError."""
+    """A table that a view wrote, unchanged. Raises StoreError."""
     frame = read_csv(path) if path.suffix == ".csv" else read_parquet(path)
     numeric = [kind.is_numeric() for kind in frame.dtypes]
     rows = [
@@ -166,7 +167,7 @@ def _plain(value: object, is_number: bool) -> Cell:
 
 
 def csv_of(table: Table) -> str:
-    """A table's own rows as CSV, second lines in parentheses."""
+    """A table's rows as CSV, with second lines in parentheses."""
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
     writer.writerow(table.head)
@@ -176,10 +177,10 @@ def csv_of(table: Table) -> str:
 
 
 def left_out(outcomes: Sequence[RunOutcome]) -> Iterator[tuple[str, str]]:
-    """Why runs are left out of the tables: (how many of which status, reason), the same reasons together."""
+    """The runs that are left out of the tables: (their number and status, reason), grouped by reason."""
     reasons: dict[tuple[str, str], int] = {}
     for outcome in outcomes:
-        if outcome.status != "ok":
+        if outcome.status != RunStatus.OK:
             key = (outcome.status, outcome.reason or "no reason given")
             reasons[key] = reasons.get(key, 0) + 1
     for (status, reason), many in reasons.items():

@@ -1,23 +1,23 @@
 """The first part of the page: whether the result can be used, and whether it meets its scenario's expectations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from netwarp.analysis.summary.expectations import Checked, Judgement
+from netwarp.analysis.summary.expectations import Checked, Judgement, Look
 from netwarp.report.quantities import count
 from netwarp.report.tables import left_out
 from netwarp.store.findings import Finding
+from netwarp.store.run_status import WRITTEN, RunStatus
 from netwarp.store.summary import RunOutcome
 
-_STATUSES = ("ok", "suspect", "failed", "missing")
-_MARKS = {Judgement.MET: "met", Judgement.FAILED: "failed", Judgement.UNCHECKED: "open"}
+_STATUSES = (*WRITTEN, RunStatus.MISSING)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One judged statement: its look (`met`, `failed`, `open`), what was judged, what was found."""
+    """One judged statement: its look, what was judged, what was found."""
 
-    look: str
+    look: Look
     word: str
     subject: str
     found: str
@@ -25,9 +25,9 @@ class Line:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """The look of the whole (`met`, `failed`, `open`), its sentences, runs by status, lines, and what was left out."""
+    """The look of the whole, its sentences, runs by status, lines, and what was left out."""
 
-    look: str
+    look: Look
     headline: str
     sentence: str
     counts: Sequence[tuple[str, int]]
@@ -54,40 +54,41 @@ def verdict(outcomes: Sequence[RunOutcome], checked: Sequence[Checked], findings
 
 def expectation_lines(checked: Sequence[Checked]) -> list[Line]:
     """Each expectation as a line."""
-    return [
-        Line(_MARKS[one.judgement], one.judgement.value, f"{one.subject}: {one.bound}", one.found) for one in checked
-    ]
+    return [Line(one.judgement.look, one.judgement.value, f"{one.subject}: {one.bound}", one.found) for one in checked]
 
 
-def _headline(counts: dict[str, int], checked: Sequence[Checked], failed: int) -> tuple[str, str]:
+def _headline(counts: Mapping[RunStatus, int], checked: Sequence[Checked], failed: int) -> tuple[Look, str]:
     """The first that holds of what can be said, the worst first, with the look that it deserves."""
     met = sum(one.judgement is Judgement.MET for one in checked)
     sayings = (
-        (not counts["ok"] + counts["suspect"], "failed", "No run of this result can be used"),
-        (failed, "failed", f"{failed} of {count(len(checked), 'expectation')} failed"),
-        (counts["failed"], "failed", f"{count(counts['failed'], 'run')} failed"),
-        (counts["missing"], "open", f"{count(counts['missing'], 'run')} not made yet"),
-        (counts["suspect"], "open", f"{count(counts['suspect'], 'run')} suspect"),
-        (not checked, "met", "Every run measured what it says"),
-        (met < len(checked), "open", f"{met} of {count(len(checked), 'expectation')} met, the others not checked"),
-        (True, "met", "The expectation is met" if met == 1 else f"All {met} expectations are met"),
+        (not counts[RunStatus.OK] + counts[RunStatus.SUSPECT], Look.FAILED, "No run of this result can be used"),
+        (failed, Look.FAILED, f"{failed} of {count(len(checked), 'expectation')} failed"),
+        (counts[RunStatus.FAILED], Look.FAILED, f"{count(counts[RunStatus.FAILED], 'run')} failed"),
+        (counts[RunStatus.MISSING], Look.OPEN, f"{count(counts[RunStatus.MISSING], 'run')} not made yet"),
+        (counts[RunStatus.SUSPECT], Look.OPEN, f"{count(counts[RunStatus.SUSPECT], 'run')} suspect"),
+        (not checked, Look.MET, "Every run measured what it says"),
+        (met < len(checked), Look.OPEN, f"{met} of {count(len(checked), 'expectation')} met, the others not checked"),
+        (True, Look.MET, "The expectation is met" if met == 1 else f"All {met} expectations are met"),
     )
     return next((look, text) for holds, look, text in sayings if holds)
 
 
-def _sentence(counts: dict[str, int], total: int) -> str:
-    usable = counts["ok"]
+def _sentence(counts: Mapping[RunStatus, int], total: int) -> str:
+    usable = counts[RunStatus.OK]
     text = f"{usable} of {count(total, 'run')} measured what {'it says' if total == 1 else 'they say'}"
     others = [f"{counts[status]} {word}" for status, word in _OTHERS if counts[status]]
     return f"{text}; left out of the medians: {', '.join(others)}." if others else f"{text}."
 
 
-_OTHERS = (("suspect", "suspect"), ("failed", "failed"), ("missing", "not made"))
+_OTHERS = ((RunStatus.SUSPECT, "suspect"), (RunStatus.FAILED, "failed"), (RunStatus.MISSING, "not made"))
 
 
 def _finding(one: Finding) -> Line:
     published = f"published: {one.published}; " if one.published else ""
     subject = f"{one.finding} ({one.source})" if one.source else one.finding
     return Line(
-        "met" if one.judgement.supports else "open", one.judgement.value, subject, f"{published}here: {one.measured}"
+        Look.MET if one.judgement.supports else Look.OPEN,
+        one.judgement.value,
+        subject,
+        f"{published}here: {one.measured}",
     )

@@ -1,4 +1,4 @@
-"""The scenario file: its format, its units, loading it, and what it sweeps."""
+"""The scenario file: its format, its units, loading it, and its sweep."""
 
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.load.loader import load_scenario, parse_scenario, shipped_scenarios

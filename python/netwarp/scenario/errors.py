@@ -10,22 +10,22 @@ from netwarp.words import did_you_mean, shortened
 __all__ = ["MAX_PROBLEMS", "Problem", "ScenarioError", "did_you_mean"]
 
 MAX_PROBLEMS = 100
-"""How many problems of a scenario are looked for: who has read so many begins again anyway."""
+"""The most problems of a scenario that are collected."""
 _MAX_PLACE = 200
 _MAX_MESSAGE = 1000
 
 
 COMMAND_LINE = "command line"
-"""The origin of what `--set` and `--sweep` gave."""
+"""The origin of values given by `--set` and `--sweep`."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """One problem of a scenario.
 
     `where` is the place in the file as dotted keys (empty: the file as a whole), `message` a sentence that says what
-    is wrong and what would be right, `line` the line of the file (None: no line). `origin` is what it is about, where
-    that is not the file: the command line.
+    is wrong and what would be right, `line` the line of the file (None: no line). `origin` is the place of the problem
+    if that is not the file: the command line.
     """
 
     message: str
@@ -45,7 +45,7 @@ class ScenarioError(Exception):
     """A scenario that cannot be used. `problems` holds every reason found; `str()` gives one line for each."""
 
     def __init__(self, problems: Iterable[Problem] | str, label: str = "scenario") -> None:
-        """Make the error from problems (or from one sentence) about the file called `label`."""
+        """Collect problems (or one sentence) about the file called `label`."""
         self.label = label
         self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
         lines = [problem.render(label) for problem in self.problems[:MAX_PROBLEMS]]

@@ -1,4 +1,4 @@
-"""Where a scenario came from: its text, and on which line each key stands (tomllib does not say)."""
+"""The source of a scenario: its text, and the line of each key (which tomllib does not report)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=\s*(.*)$")
 _MAX_LINE = 10_000
-"""Beyond it no key is looked for in a line; its first ones are enough to say where something is."""
+"""Keys are searched in this many characters of a line; the first ones suffice to locate a problem."""
 _INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
 
 
@@ -28,8 +28,8 @@ class Source:
     """The text of a scenario file, the data in it with overrides applied, and the overrides themselves.
 
     `overrides` maps dotted keys to the option that set them, as it was given (`--set PATH=VALUE`); `settings` are the
-    same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are looked for in `folder`,
-    those that settings name where `elsewhere` says.
+    same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are searched in `folder`, those
+    that settings name in `elsewhere`.
     """
 
     label: str
@@ -41,21 +41,21 @@ class Source:
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
 
     def folder_of(self, place: str) -> Path:
-        """The folder in which the file of this name is looked for."""
+        """The folder in which the file of this name is searched."""
         return self.elsewhere.get(place, self.folder)
 
     @property
     def context(self) -> dict[str, FolderOf]:
-        """What the validation of its data has to know."""
+        """The context for the validation of its data."""
         return {"folder_of": self.folder_of}
 
     @cached_property
     def lines(self) -> dict[Keys, int]:
-        """Line number (from 1) of every key that could be found."""
+        """The line number (from 1) of every key that was found."""
         return dict(key_lines(self.text))
 
     def line_of(self, keys: Sequence[str | int]) -> int | None:
-        """The line of the nearest key at or above `keys`; None when nothing of it is in the file."""
+        """The line of the nearest key at or above `keys`; None if neither is in the file."""
         wanted = tuple(keys)
         while wanted:
             if wanted in self.lines:
@@ -65,7 +65,7 @@ class Source:
 
 
 def split_dotted(text: str) -> list[str]:
-    """The parts of a dotted key, quotes removed. Raises ValueError when it is not one."""
+    """The parts of a dotted key, without quotes. Raises ValueError if it is not one."""
     if not re.fullmatch(_DOTTED, text.strip()):
         raise ValueError(f'"{text}" is not a dotted path such as "links.bottleneck.rate"')
     return [_unquote(part) for part in re.findall(_KEY, text)]
@@ -118,7 +118,7 @@ def _absolute(keys: tuple[str, ...], arrays: Mapping[Keys, int]) -> Keys:
 
 
 def _opens_block(value: str) -> str | None:
-    """The closing quotes that a multi-line string begun in this value still waits for."""
+    """The closing quotes of a multi-line string that begins in this value; None if it begins none."""
     for quotes in ('"""', "'''"):
         if value.startswith(quotes) and quotes not in value[3:]:
             return quotes

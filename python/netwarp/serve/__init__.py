@@ -1,4 +1,4 @@
-"""Results in a browser while they are made and afterwards: pages on this machine's loopback that change nothing."""
+"""Shows results in a browser, also while they are made: read-only pages on this machine's loopback."""
 
 from netwarp.serve.server import Server
 

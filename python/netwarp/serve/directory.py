@@ -1,4 +1,4 @@
-"""The results in a directory, by the names that addresses have for them."""
+"""The results in a directory, by their names in addresses."""
 
 import os
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ _MAX_DEPTH = 4
 
 @dataclass
 class Directory:
-    """A directory whose results are served; it may itself be a result, and need not exist yet."""
+    """A directory whose results are served; it may be a result itself, and need not exist yet."""
 
     root: Path
     _known: dict[str, Watched] = field(default_factory=dict)
     more: bool = False
-    """Whether there were more results than are listed, at the last look."""
+    """Whether there were more results than `results` returned last time."""
 
     def results(self) -> list[Watched]:
-        """The results that there are now, those begun last first; at most `MAX_RESULTS`."""
+        """The current results, the latest first; at most `MAX_RESULTS`."""
         found = dict(self._found())
         self._known = {name: self._known.get(name, Watched(name, path)) for name, path in found.items()}
         return sorted(self._known.values(), key=lambda one: _begun(one.path), reverse=True)

@@ -1,4 +1,4 @@
-"""The pages' HTML: the requested parts of a result, put into templates."""
+"""Renders the HTML of pages: the requested parts of a result."""
 
 import math
 import time
@@ -12,7 +12,7 @@ from urllib.parse import quote
 import polars as pl
 
 from netwarp.analysis.summary.ensemble import statistics_frame
-from netwarp.analysis.summary.expectations import Checked, check_expectations
+from netwarp.analysis.summary.expectations import Checked, Look, check_expectations
 from netwarp.evaluation import scenario_of
 from netwarp.report import Written, page_templates, render_report
 from netwarp.report.quantities import count
@@ -22,19 +22,20 @@ from netwarp.scenario import ScenarioError
 from netwarp.serve.directory import MAX_RESULTS, Directory
 from netwarp.serve.watched import MADE, Progress, RunState, State, Watched
 from netwarp.store.errors import StoreError
-from netwarp.store.summary import MISSING, axis_text, axis_title
+from netwarp.store.run_status import RunStatus
+from netwarp.store.summary import axis_text, axis_title
 
 MAX_POINTS = 400
-"""Of a plan's points so many are shown; the counts are of all."""
+"""The most points of a plan that are shown; the counts include all."""
 _MAX_REASONS = 20
 _SHARE = 5
-"""Tables are made again after at least so many times what it took to make them: a long study is not slowed down."""
+"""Tables are made again after at least this many times the time that they took, so that a long study is not slowed."""
 SIGNS = {State.WAITING: "·", State.RUNNING: "…", State.OK: "✓", State.SUSPECT: "?", State.FAILED: "✗"}
 
 
 @dataclass
 class _Tables:
-    """The part of a result's page that is costly, and of how many runs it is."""
+    """The costly part of a result's page, and the number of its runs."""
 
     html: str = ""
     made: int = -1
@@ -49,20 +50,20 @@ class Pages:
         self._directory = directory
         self._tables: dict[str, _Tables] = {}
         self.asked_at = -math.inf
-        """When a page last asked what has changed of a result, on the monotonic clock, and had its answer."""
+        """The monotonic time of the last answered request for the changes of a result."""
 
     def index(self) -> str:
         """The list of results."""
         return _template("index.html", root=self._directory.root.resolve(), parts=self.index_parts())
 
     def index_parts(self) -> dict[str, str]:
-        """What changes of the list, by the element's id."""
+        """The parts of the list that change, by the element's id."""
         rows = [self._listed(one) for one in self._directory.results()]
         more = MAX_RESULTS if self._directory.more else 0
         return {"results": _template("results.html", rows=rows, more=more)}
 
     def result(self, watched: Watched) -> str:
-        """A result's own page. Raises StoreError."""
+        """The page of a result. Raises StoreError."""
         return _template(
             "result.html",
             name=watched.name,
@@ -74,7 +75,7 @@ class Pages:
         )
 
     def result_parts(self, watched: Watched) -> dict[str, str]:
-        """What changes of a result's page, by the element's id. Raises StoreError."""
+        """The parts of a result's page that change, by the element's id. Raises StoreError."""
         begun = time.monotonic()
         progress = watched.progress()
         parts = {
@@ -115,7 +116,7 @@ class Pages:
         }
 
     def _tables_of(self, watched: Watched, progress: Progress) -> str:
-        """Expectations and results so far; not made again at once where that takes long."""
+        """Expectations and results so far; they are not made again at once if that takes long."""
         held = self._tables.setdefault(watched.name, _Tables())
         begun = time.monotonic()
         if held.made == progress.made or begun < held.at + _SHARE * held.cost_s:
@@ -127,17 +128,17 @@ class Pages:
 
 
 def error_page(title: str, sentence: str) -> str:
-    """A page that says what is wrong."""
+    """A page with an error message."""
     return _template("error.html", title=title, sentence=sentence)
 
 
 def address(watched: Watched) -> str:
-    """Where a result's pages are."""
+    """The address of a result's pages."""
     return f"/results/{quote(watched.name)}"
 
 
 def figures(watched: Watched) -> list[Path]:
-    """The figures that have been drawn of a result."""
+    """The figures of a result that have been drawn."""
     return sorted(path for path in watched.result.plots.glob("*.png") if path.is_file() and not path.is_symlink())
 
 
@@ -149,7 +150,7 @@ def _about(watched: Watched) -> str:
     try:
         return scenario_of(watched.result).summary
     except (ScenarioError, StoreError):
-        return ""  # imports have none, and that of another version may not be understood: the records can be
+        return ""  # imports have no scenario, and that of another version may be invalid; the records can be read
 
 
 def _left(progress: Progress) -> str:
@@ -181,7 +182,7 @@ def _point(axes: Sequence[str], one: RunState) -> tuple[str, ...]:
 
 
 def _reasons(progress: Progress) -> list[tuple[State, str, list[RunState]]]:
-    """Why runs failed or are suspect, those with one reason together, the commonest first."""
+    """The reasons for failed and suspect runs, each with its runs, the most common first."""
     of = [one for one in progress.runs if one.state in (State.FAILED, State.SUSPECT)]
     common = Counter((one.state, one.reason) for one in of).most_common(_MAX_REASONS)
     return [
@@ -191,21 +192,21 @@ def _reasons(progress: Progress) -> list[tuple[State, str, list[RunState]]]:
 
 
 def _results(watched: Watched, progress: Progress) -> str:
-    """What the scenario expects and the results at each point, of the runs that have been made."""
+    """The expectations and the results at each point, from the runs that have been made."""
     if not progress.counts[State.OK] + progress.counts[State.SUSPECT]:
         return ""
     axes = watched.result.axes
-    summary = watched.summary().filter(pl.col("status") != MISSING)
+    summary = watched.summary().filter(pl.col("status") != RunStatus.MISSING)
     table = results_table(statistics_frame(summary, axes), summary, axes)
     lines = expectation_lines(_checked(watched, summary))
     if not progress.complete:
-        lines = [_not_yet(line) if line.look == "failed" else line for line in lines]
+        lines = [_not_yet(line) if line.look == Look.FAILED else line for line in lines]
     return _template("tables.html", table=table, expectations=lines, progress=progress)
 
 
 def _not_yet(line: Line) -> Line:
     """An expectation that runs to come may still meet: it may speak of a point that has none."""
-    return replace(line, look="open", word="not met so far")
+    return replace(line, look=Look.OPEN, word="not met so far")
 
 
 def _checked(watched: Watched, summary: pl.DataFrame) -> Sequence[Checked]:

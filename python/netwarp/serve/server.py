@@ -1,4 +1,4 @@
-"""The server: tornado on the loopback, read-only, for whoever has the token."""
+"""The server: tornado on the loopback, read-only, for clients that have the token."""
 
 import asyncio
 import hmac
@@ -31,7 +31,7 @@ LOOPBACK = "127.0.0.1"
 _NAMES = (LOOPBACK, "localhost")
 _COOKIE = "netwarp_token"
 _OPEN_S, _STEP_S = 3.0, 0.05
-"""A page that asked within that time is open; how often one looks whether it has asked again."""
+"""A page is open if it asked within this time; and the interval at which this is checked."""
 _LOG = logging.getLogger(__name__)
 _POLICY = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; img-src 'self' data:; "
@@ -42,7 +42,7 @@ _POLICY = (
 class Server:
     """Serves the results of a directory while the block runs; use as a context manager. Raises OSError.
 
-    `port` 0 takes one that is free. It has a thread of its own, and makes pages on another, one at a time.
+    `port` 0 takes a free one. The server has its own thread, and makes pages on another, one at a time.
     """
 
     def __init__(self, root: Path, port: int = 0) -> None:
@@ -73,7 +73,7 @@ class Server:
         self._workers.shutdown(wait=True, cancel_futures=True)
 
     def _let_look(self) -> None:
-        """Wait until a page that is open has asked once more: it shows the end, and not what was a second before."""
+        """Wait until an open page has asked once more, so that it shows the final state."""
         ended = time.monotonic()
         if ended - self._pages.asked_at < _OPEN_S:
             while self._pages.asked_at <= ended and time.monotonic() < ended + _OPEN_S:
@@ -106,7 +106,7 @@ class Server:
 
 
 class _Page(RequestHandler):
-    """What all pages share: who may see them, and how errors are said."""
+    """The base of all pages: access control and error messages."""
 
     SUPPORTED_METHODS = ("GET", "HEAD")
 
@@ -122,24 +122,24 @@ class _Page(RequestHandler):
         self.clear_header("Server")
 
     def prepare(self) -> None:
-        """Refuse other names of this host (DNS rebinding), and who does not have the token."""
+        """Refuse requests to other names of this host (DNS rebinding), and clients without the token."""
         self.refuse_other_names()
         given = self.get_query_argument("token", None)
         if given is not None and _same(given, self.token):
-            # Of the port as well: cookies know no ports, and several servers may run.
+            # The cookie's name has the port: cookies are not separated by ports, and several servers may run.
             self.set_cookie(self._cookie, self.token, httponly=True, samesite="Strict", path="/")
             self.redirect(self.request.path)
         elif not _same(self.get_cookie(self._cookie) or "", self.token):
             raise HTTPError(403, "open the address that netwarp printed, which has a token in it")
 
     def refuse_other_names(self) -> None:
-        """Answer only where this host is called what the printed address calls it, or localhost."""
+        """Refuse requests unless they name this host as in the printed address, or localhost."""
         if self._called[0] not in _NAMES:
             raise HTTPError(421, "this server answers to 127.0.0.1 and localhost")
 
     @property
     def _called(self) -> tuple[str | None, int]:
-        """The name and the port by which the request calls this server."""
+        """The name and the port of this server in the request."""
         try:
             parts = urlsplit(f"//{self.request.host}")
             return parts.hostname, parts.port or 80
@@ -154,7 +154,7 @@ class _Page(RequestHandler):
         await self.get(*names)  # type: ignore[misc]
 
     async def made(self, make: Callable[..., Any], *given: Any) -> Any:
-        """What `make` returns, made where pages are made; what it cannot read is said as a page."""
+        """The return value of `make`, called on the thread of pages; errors become error pages."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self.workers, make, *given)
         except (StoreError, ScenarioError) as error:
@@ -164,7 +164,7 @@ class _Page(RequestHandler):
             raise HTTPError(500, "netwarp could not make this page; its terminal says why") from error
 
     def found(self, name: str) -> Watched:
-        """The result of a name."""
+        """The result of this name. Raises HTTPError."""
         watched = self.directory.result(name)
         if watched is None:
             raise HTTPError(404, "there is no such result here")
@@ -176,7 +176,7 @@ class _Page(RequestHandler):
         self.finish(error_page(f"{status_code} {self._reason}", sentence.replace("%%", "%")))
 
     def log_exception(self, *raised: Any) -> None:
-        """Nothing: the page says it."""
+        """Log nothing: the page shows the error."""
 
 
 class _Index(_Page):
@@ -211,7 +211,7 @@ class _Report(_Page):
         if run_id is not None and run_id not in {run.id for run in watched.result.planned}:
             raise HTTPError(404, "this result has no such run")
         text = await self.made(self.pages.report, watched, run_id)
-        # The page brings its own policy, which allows its one script by its digest.
+        # The page has its own policy, which allows its script by its digest.
         self.clear_header("Content-Security-Policy")
         self.finish(text)
 
@@ -228,7 +228,7 @@ class _Figure(_Page):
 
 class _Asset(_Page):
     def prepare(self) -> None:
-        """No token: they are the same for everybody, and the page that asks for one needs them."""
+        """Require no token: assets are public, and the page that asks for the token needs them."""
         self.refuse_other_names()
 
     async def get(self, name: str) -> None:

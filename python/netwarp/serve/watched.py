@@ -15,20 +15,21 @@ from netwarp.store.digests import changed_files
 from netwarp.store.errors import StoreError
 from netwarp.store.lock import holder
 from netwarp.store.result import ResultDir, open_result
-from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, summary_frame
+from netwarp.store.run_status import WRITTEN, RunStatus
+from netwarp.store.summary import PlannedRun, RunOutcome, summary_frame
 
 _RECENT = 30
-"""Of so many runs made last the rate is told."""
+"""The number of recent runs from which the rate is estimated."""
 
 
 class State(StrEnum):
-    """Where a planned run is."""
+    """The state of a planned run."""
 
     WAITING = "waiting"
     RUNNING = "running"
-    OK = "ok"
-    SUSPECT = "suspect"
-    FAILED = "failed"
+    OK = RunStatus.OK
+    SUSPECT = RunStatus.SUSPECT
+    FAILED = RunStatus.FAILED
 
 
 MADE = (State.OK, State.SUSPECT, State.FAILED)
@@ -36,7 +37,7 @@ MADE = (State.OK, State.SUSPECT, State.FAILED)
 
 @dataclass(frozen=True)
 class RunState:
-    """A planned run, where it is, and why if it failed or is suspect."""
+    """A planned run, its state, and the reason if it failed or is suspect."""
 
     run: PlannedRun
     state: State
@@ -45,7 +46,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Progress:
-    """All runs of a result in the plan's order; whether a netwarp is making some; seconds left, if they can be told."""
+    """All runs of a result in the plan's order, whether some are being made, and the seconds left, if known."""
 
     runs: Sequence[RunState]
     live: bool
@@ -53,12 +54,12 @@ class Progress:
 
     @cached_property
     def counts(self) -> Counter[State]:
-        """How many runs are in each state."""
+        """The number of runs in each state."""
         return Counter(one.state for one in self.runs)
 
     @property
     def made(self) -> int:
-        """How many runs have been made, failed ones included."""
+        """The number of runs that have been made, including failed ones."""
         return sum(self.counts[state] for state in MADE)
 
     @property
@@ -69,7 +70,7 @@ class Progress:
 
 @dataclass
 class Watched:
-    """A result directory that is looked at again and again; what does not change is read once."""
+    """A result directory that is read repeatedly; unchanging parts are read once."""
 
     name: str
     path: Path
@@ -82,7 +83,7 @@ class Watched:
         return open_result(self.path)
 
     def progress(self) -> Progress:
-        """Where every run is now. Raises StoreError."""
+        """The present state of every run. Raises StoreError."""
         entries = self._entries()
         live = holder(self.path) is not None
         running = {name.split(".", 1)[0] for name in entries if name.endswith(".part")} if live else set()
@@ -95,11 +96,11 @@ class Watched:
         return [self._outcome(run, entries) for run in self.result.planned]
 
     def summary(self) -> pl.DataFrame:
-        """The rows of `summary.parquet` for the runs that there are now. Raises StoreError."""
+        """The rows of `summary.parquet` for the existing runs. Raises StoreError."""
         return with_harm(summary_frame(self.result.axes, self.outcomes()), self.result.axes)
 
     def verify(self, run_ids: Sequence[str]) -> None:
-        """Raise StoreError if the records of a run are not what was written when it was made."""
+        """Raise StoreError if the records of a run have changed since it was made."""
         entries = self._entries()
         for run_id in run_ids:
             if run_id in entries and self._intact.get(run_id) != entries[run_id]:
@@ -120,7 +121,7 @@ class Watched:
                     if entry.is_dir(follow_symlinks=False)
                 }
         except FileNotFoundError:
-            return {}  # also where a run was renamed meanwhile: the next look sees it
+            return {}  # also if a run was renamed meanwhile; the next call sees it
         except OSError as error:
             raise StoreError(f"cannot read {self.path / 'runs'}: {error.strerror}") from error
 
@@ -128,12 +129,12 @@ class Watched:
         if run.id not in entries:
             return RunState(run, State.RUNNING if run.id in running else State.WAITING, "")
         outcome = self._outcome(run, entries)
-        state = State(outcome.status) if outcome.status in MADE else State.FAILED
+        state = State(outcome.status) if outcome.status in WRITTEN else State.FAILED
         return RunState(run, state, outcome.reason or "")
 
     def _outcome(self, run: PlannedRun, entries: dict[str, int]) -> RunOutcome:
         if run.id not in entries:
-            return RunOutcome(run, MISSING, "it has not been made", None)
+            return RunOutcome(run, RunStatus.MISSING, "it has not been made", None)
         known = self._outcomes.get(run.id)
         if known is None or known[0] != entries[run.id]:
             known = (entries[run.id], self.result.outcome(run))
@@ -142,7 +143,7 @@ class Watched:
 
 
 def _left(entries: dict[str, int], runs: Sequence[RunState]) -> float | None:
-    """Seconds until all runs are made, at the rate of the last ones; None while that is unknown."""
+    """Seconds until all runs are made, at the rate of the last ones; None if unknown."""
     made = sorted(entries[one.run.id] for one in runs if one.state in MADE)[-_RECENT:]
     missing = sum(one.state not in MADE for one in runs)
     if len(made) < 3 or made[-1] == made[0]:

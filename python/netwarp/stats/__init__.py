@@ -1,1 +1,1 @@
-"""Statistics without netwarp: permutation tests, effect sizes, intervals, percentiles weighted by time, censoring."""
+"""Statistics, independent of netwarp: permutation tests, effect sizes, intervals, weighted percentiles, censoring."""

@@ -1,7 +1,7 @@
-"""Distributions of durations of which some had not ended when the run did: longer than what was seen of them.
+"""Distributions of durations of which some had not ended when the run did, so that only a lower bound is known.
 
-Leaving those out makes a slow path look fast: what is still under way is what takes longest. E. L. Kaplan and P. Meier:
-Nonparametric Estimation from Incomplete Observations, J. American Statistical Association 53, 1958.
+Leaving those out makes a slow path look fast, because the longest transfers are the unfinished ones. E. L. Kaplan and
+P. Meier: Nonparametric Estimation from Incomplete Observations, J. American Statistical Association 53, 1958.
 """
 
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ _UNIT = 10**12
 
 @dataclass(frozen=True)
 class Durations:
-    """Durations in any unit; of one that is not `ended` only the time until the end of the run is known."""
+    """Durations in any unit; a duration that is not `ended` is the time until the end of the run."""
 
     values: Values
     ended: NDArray[np.bool_]
 
     def __len__(self) -> int:
-        """How many there are, ended or not."""
+        """The number of durations, ended or not."""
         return len(self.values)
 
     @property
     def unended(self) -> int:
-        """How many had not ended."""
+        """The number of durations that had not ended."""
         return int((~self.ended).sum())
 
 
 def together(parts: Sequence[Durations]) -> Durations:
-    """All of them as one sample."""
+    """Join durations to one sample."""
     return Durations(
         np.concatenate([np.empty(0), *(part.values for part in parts)]),
         np.concatenate([np.empty(0, np.bool_), *(part.ended for part in parts)]),
@@ -43,13 +43,13 @@ def together(parts: Sequence[Durations]) -> Durations:
 
 
 def kaplan_meier(durations: Durations) -> tuple[Values, Values]:
-    """The estimated distribution function: (durations that ended, sorted; the share of all that took no longer).
+    """The estimated distribution function: (ended durations, sorted; the share of all durations up to each).
 
-    One that is cut off at t counts, from t on, in equal parts for all that were seen for longer (Efron 1967): the share
-    of those at risk at t that end there is what is taken of those that are left. If the longest is cut off, the last
-    share is below 1, and the rest is unknown.
+    A duration that is censored at t is distributed, from t on, equally over all that were observed for longer (Efron
+    1967): at each t the share of those at risk that end there is taken from the rest. If the longest is censored, the
+    last share is below 1, and the rest is unknown.
     """
-    # Of equal ones those that end come first: what is cut off at t is longer than t.
+    # Of equal durations ended ones come first: one that is censored at t is longer than t.
     order = np.lexsort((~durations.ended, durations.values))
     values, ended = durations.values[order], durations.ended[order]
     at_risk = np.arange(len(values), 0, -1)
@@ -58,7 +58,7 @@ def kaplan_meier(durations: Durations) -> tuple[Values, Values]:
 
 
 def percentile_of(durations: Durations, percent: float) -> float | None:
-    """The smallest duration that at least p % did not exceed (type 1); None if it lies among those not ended."""
+    """The smallest duration that at least p % did not exceed (type 1); None if it is among those not ended."""
     if not durations.unended:
         return percentile(durations.values, percent)
     values, shares = kaplan_meier(durations)
@@ -67,7 +67,7 @@ def percentile_of(durations: Durations, percent: float) -> float | None:
 
 
 def mean_of(durations: Durations) -> float | None:
-    """The mean of the estimated distribution; None of nothing, and if the longest had not ended."""
+    """The mean of the estimated distribution; None if there are none, or if the longest had not ended."""
     if not durations.unended:
         return float(durations.values.mean()) if len(durations) else None
     values, shares = kaplan_meier(durations)
@@ -77,7 +77,7 @@ def mean_of(durations: Durations) -> float | None:
 
 
 def held(durations: Durations) -> TimeWeighted:
-    """The same as values and weights; the weight of what is beyond the last one that ended has the value infinity."""
+    """The estimated distribution as values and weights; the weight beyond the last ended one has the value infinity."""
     if not durations.unended:
         return TimeWeighted(durations.values, np.ones(len(durations), np.int64))
     values, shares = kaplan_meier(durations)

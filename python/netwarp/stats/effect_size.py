@@ -1,7 +1,7 @@
-"""By how much one sample lies above another: the Hodges–Lehmann estimate and its exact interval, of few values.
+"""The shift between two samples of few values: the Hodges–Lehmann estimate and its exact interval.
 
-Paired values (the same seed on both sides) are compared within their pairs, others each with each. Neither supposes a
-distribution: intervals come from the ranks' own (Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014, 3.3 and 4.3).
+Paired values (the same seed on both sides) are compared within their pairs, others each with each. Neither assumes a
+distribution: intervals come from ranks (Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014, 3.3 and 4.3).
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ _MAX = 1e6
 
 @dataclass(frozen=True)
 class Shift:
-    """An estimate, the interval [low, high] that holds the true shift with `confidence`, and the spread.
+    """An estimate, the interval [low, high] that contains the true shift with `confidence`, and the spread.
 
-    `sd` is that of one replicate's difference; NaN where there is one replicate alone.
+    `sd` is that of one replicate's difference; NaN for a single replicate.
     """
 
     estimate: float
@@ -35,7 +35,7 @@ class Shift:
 
 
 def paired_shift(differences: Numbers) -> Shift:
-    """The median of all averages of two differences (each with itself, too), of at least one difference."""
+    """The median of all averages of two differences (also of each with itself), of at least one difference."""
     n = len(differences)
     row, column = np.triu_indices(n)
     averages = np.sort((differences[row] + differences[column]) / 2)
@@ -58,18 +58,19 @@ def _shift(ordered: Numbers, rank: int, confidence: float, sd: float) -> Shift:
 
 @lru_cache(maxsize=512)
 def _signed_rank(n: int) -> tuple[int, float]:
-    """Of the n(n + 1)/2 averages the rank of the interval's ends, by Wilcoxon's signed-rank distribution; how sure."""
+    """The rank of the interval's ends among the n(n + 1)/2 averages, and its confidence, by Wilcoxon's signed-rank
+    distribution."""
     chances = np.ones(1)
-    for rank in range(1, n + 1):  # the sum of ranks 1 … n, each there with one half
+    for rank in range(1, n + 1):  # the sum of ranks 1 … n, each included with probability ½
         chances = (np.concatenate([chances, np.zeros(rank)]) + np.concatenate([np.zeros(rank), chances])) / 2
     return _ends(chances)
 
 
 @lru_cache(maxsize=4096)
 def _rank_sum(n: int, m: int) -> tuple[int, float]:
-    """Of the n × m differences the rank of the interval's ends, by the Mann–Whitney distribution; how sure it is.
+    """The rank of the interval's ends among the n × m differences, and its confidence, by Mann–Whitney's distribution.
 
-    Of many pairs by the normal one (Hollander, Wolfe, Chicken 2014, 4.3, large samples).
+    For many pairs the normal approximation is used (Hollander, Wolfe, Chicken 2014, 4.3, large samples).
     """
     if n * m > _EXACT_PAIRS:
         sd = sqrt(n * m * (n + m + 1) / 12)
@@ -92,11 +93,11 @@ def _ends(chances: Numbers) -> tuple[int, float]:
 
 
 def needed_runs(shift: Shift, least: float, alpha: float) -> int | None:
-    """About how many runs a side would settle whether there is a difference that matters.
+    """The approximate number of runs per side that would settle whether there is a difference that matters.
 
-    If the estimate matters, so many that a test at `alpha` finds such a difference with a power of 80 %; else so many
-    that its interval lies within what does not matter. By the normal distribution, from the spread observed (Cohen
-    1988); no fewer than any test needs. None if a single run leaves the spread unknown, or the estimate is on the edge.
+    If the estimate matters, a test at `alpha` finds such a difference with a power of 80 %; else the interval is within
+    the differences that do not matter. It follows from the observed spread by the normal distribution (Cohen 1988), and
+    is at least what any test needs. None if the spread of a single run is unknown, or the estimate is on the edge.
     """
     if np.isnan(shift.sd):
         return None

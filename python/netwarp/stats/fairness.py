@@ -1,4 +1,4 @@
-"""How evenly flows share: Jain's index."""
+"""Jain's fairness index."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ def jain_index(shares: Sequence[float]) -> float | None:
     """Jain's index (Σx)² / (n Σx²): 1 if all shares are equal, 1/n if one has all.
 
     R. Jain, D. Chiu, W. Hawe: A Quantitative Measure of Fairness and Discrimination for Resource Allocation in Shared
-    Computer Systems, DEC-TR-301, 1984. None for fewer than two shares, or if all are 0: it says nothing there.
+    Computer Systems, DEC-TR-301, 1984. None for fewer than two shares, or if all are 0, since it has no meaning there.
     """
     squares = sum(x * x for x in shares)
     if len(shares) < 2 or squares == 0:

@@ -1,10 +1,10 @@
-"""Which of many differences are significant: one joint permutation test with a familywise error rate of 5 %.
+"""A joint permutation test of many differences, with a familywise error rate of 5 %.
 
-A comparison asks after dozens of metrics at every point of a sweep, and these depend on each other: mean, median and
-95th percentile of one RTT are nearly one value. The step-down maxT procedure (Westfall and Young 1993, algorithm 4.1;
-Romano and Wolf 2005) permutes whole seeds, so that the dependence stays what it is: every difference is compared with
-the greatest one that chance alone yields anywhere. Bonferroni's and Holm's corrections, which suppose the worst of
-dependences, would ask for more runs the more metrics there are.
+A comparison has dozens of metrics at every point of a sweep, and these depend on each other: mean, median and 95th
+percentile of one RTT are nearly one value. The step-down maxT procedure (Westfall and Young 1993, algorithm 4.1; Romano
+and Wolf 2005) permutes whole seeds, which preserves the dependence: every difference is compared with the greatest one
+that chance alone yields anywhere. Bonferroni's and Holm's corrections assume the worst dependence, and would need more
+runs the more metrics there are.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ _TIE = 1 - 1e-9
 
 
 def paired_p_values(differences: Numbers, least: Numbers) -> Numbers:
-    """Adjusted p-values of columns of differences, a row a seed, NaN where a seed has none.
+    """Adjusted p-values of columns of differences, with a row for each seed, NaN if a seed has no value.
 
-    Were both sides alike, each seed's differences could as well have the other sign, all at once: all 2^n ways are
-    gone through up to 13 seeds, else 5,000 random ones (Phipson and Smyth 2010), always the same. The statistic is
-    Student's t; `least` are the differences that matter, see `_studentised`.
+    If both sides were alike, all of a seed's differences could have the other sign: all 2^n ways are tried for up to 13
+    seeds, else 5,000 random ones (Phipson and Smyth 2010), which are always the same. The statistic is Student's t;
+    `least` are the differences that matter, see `_studentised`.
     """
     there = ~np.isnan(differences)
     values = np.where(there, differences, 0.0)
@@ -46,11 +46,11 @@ def paired_p_values(differences: Numbers, least: Numbers) -> Numbers:
 
 
 def unpaired_p_values(one: Numbers, other: Numbers, least: Numbers) -> Numbers:
-    """Adjusted p-values of the columns of two samples, a row a run, NaN where a run has no value.
+    """Adjusted p-values of the columns of two samples, with a row for each run, NaN if a run has no value.
 
-    Were both sides alike, any run could as well be the other side's: all ways to share them out are gone through
-    if they are at most 5,000, else so many random ones. The statistic is Welch's t, which keeps the test right for
-    means where the two spread differently (Janssen 1997).
+    If both sides were alike, any run could belong to the other side: all ways to divide them are tried if they are at
+    most 5,000, else that many random ones. The statistic is Welch's t, with which the test of means is valid for
+    unequal spreads (Janssen 1997).
     """
     pooled = np.concatenate([one, other])
     there = ~np.isnan(pooled)
@@ -59,7 +59,7 @@ def unpaired_p_values(one: Numbers, other: Numbers, least: Numbers) -> Numbers:
     totals = there.sum(axis=0).astype(np.float64), values.sum(axis=0), squares.sum(axis=0)
 
     def statistic(shares: Numbers) -> Numbers:
-        # Where no value is missing, how many there are on a side is the same for all columns.
+        # If no value is missing, the counts on a side are the same for all columns.
         counts = shares.sum(axis=1, keepdims=True) if there.all() else _product(shares, there.astype(np.float64))
         first = _moments(counts, _product(shares, values), _product(shares, squares))
         second = _moments(*(total - part for total, part in zip(totals, first.parts, strict=True)))
@@ -69,12 +69,12 @@ def unpaired_p_values(one: Numbers, other: Numbers, least: Numbers) -> Numbers:
 
 
 def fewest_paired() -> int:
-    """How many pairs it takes at least for a p-value below 5 %: of n, 1 in 2^(n − 1) is the smallest there is."""
+    """The fewest pairs for a p-value below 5 %: the smallest possible one of n pairs is 1 in 2^(n − 1)."""
     return next(n for n in range(1, 64) if 1 / 2 ** (n - 1) < ALPHA)
 
 
 def can_detect(one: int, other: int, *, paired: bool) -> bool:
-    """Whether so many runs can have a p-value below 5 % at all."""
+    """Whether this many runs can have a p-value below 5 % at all."""
     if paired:
         return min(one, other) >= fewest_paired()
     ways = comb(one + other, one) / (2 if one == other else 1)
@@ -83,7 +83,7 @@ def can_detect(one: int, other: int, *, paired: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Moments:
-    """Of one side, a row a relabelling: counts, sums, sums of squares; means and their squared standard errors."""
+    """Moments of one side, a row for each relabelling: counts, sums, sums of squares; means and squared errors."""
 
     parts: tuple[Numbers, Numbers, Numbers]
     means: Numbers
@@ -98,22 +98,22 @@ def _moments(counts: Numbers, sums: Numbers, squares: Numbers) -> _Moments:
 
 
 def _product(rows: Numbers, columns: Numbers) -> Numbers:
-    """The matrix product, without BLAS: its threads take longer to wake than such narrow products take."""
+    """The matrix product without BLAS, whose threads take longer to wake than such narrow products take."""
     product: Numbers = np.einsum("pn,nk->pk", rows, columns)
     return product
 
 
 def _studentised(means: Numbers, squared_errors: Numbers, least: Numbers) -> Numbers:
-    """The absolute mean in standard errors, which count as a tenth of the least difference that matters or more.
+    """The absolute mean in standard errors, which count as at least a tenth of the least difference that matters.
 
-    A counter that hardly varies would otherwise be infinitely sure of nothing much, and hide what matters.
+    Otherwise a counter that hardly varies would make a negligible difference infinitely significant, and hide others.
     """
     errors = np.maximum(np.sqrt(squared_errors), _RESOLUTION * least)
     return np.abs(np.divide(means, errors, out=np.zeros_like(means), where=errors > 0))
 
 
 def _step_down(statistic: Callable[[Numbers], Numbers], relabellings: Iterator[Numbers]) -> Numbers:
-    """Westfall and Young's adjusted p-values; the first relabelling is the one observed."""
+    """Westfall and Young's adjusted p-values; the first relabelling is the observed one."""
     observed: Numbers = np.empty(0)
     order = np.empty(0, np.intp)
     reached, total = np.empty(0), 0
@@ -121,7 +121,7 @@ def _step_down(statistic: Callable[[Numbers], Numbers], relabellings: Iterator[N
         found = statistic(chunk)
         if not total:
             observed = found[0]
-            order = np.argsort(observed, kind="stable")  # the least first
+            order = np.argsort(observed, kind="stable")  # ascending
             reached = np.zeros(len(observed))
         greatest = np.maximum.accumulate(found[:, order], axis=1)
         reached += (greatest >= observed[order] * _TIE).sum(axis=0)
@@ -132,7 +132,7 @@ def _step_down(statistic: Callable[[Numbers], Numbers], relabellings: Iterator[N
 
 
 def _signs(n: int) -> Iterator[Numbers]:
-    """Rows of signs, the first all +. The first seed keeps its sign: a row and its opposite are alike."""
+    """Rows of signs, the first all +. The first seed keeps its sign, since a row and its opposite are equivalent."""
     free = max(n - 1, 0)
     if 2**free <= RELABELLINGS:
         bits = (np.arange(2**free)[:, None] >> np.arange(free)) & 1
@@ -144,7 +144,7 @@ def _signs(n: int) -> Iterator[Numbers]:
 
 
 def _shares(one: int, other: int) -> Iterator[Numbers]:
-    """Rows with 1 for what is the first side's, the first as observed."""
+    """Rows with 1 for each run of the first side; the first row is the observed one."""
     total = one + other
     if comb(total, one) <= RELABELLINGS:
         ways = combinations(range(total), one)

@@ -1,7 +1,7 @@
 """Statistics of states, which last, and of events, which do not.
 
-A state (RTT, window, queue length) is weighted by how long it held: under changing rates a percentile over ACKs forgets
-the slow phases, because they have few ACKs. An event (a packet's sojourn) counts once.
+A state (RTT, window, queue length) is weighted by the time that it held: under changing rates a percentile over ACKs
+would neglect the slow phases, because they have few ACKs. An event (a packet's sojourn) counts once.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Window:
 
     @property
     def length_ns(self) -> int:
-        """Its length, never negative."""
+        """The length of the window, never negative."""
         return max(self.end_ns - self.start_ns, 0)
 
     @property
@@ -39,17 +39,17 @@ class Window:
         return self.start_ns, self.end_ns
 
     def within(self, other: "Window") -> "Window":
-        """The part that is in the other, too."""
+        """The part that is also in the other window."""
         return Window(max(self.start_ns, other.start_ns), min(self.end_ns, other.end_ns))
 
     def mask(self, times_ns: Times) -> NDArray[np.bool_]:
-        """Which of the times lie in [start, end]."""
+        """A mask of the times that are in [start, end]."""
         return (times_ns >= self.start_ns) & (times_ns <= self.end_ns)
 
 
 @dataclass(frozen=True)
 class TimeWeighted:
-    """Values of a state and the whole nanoseconds that each held (all greater than 0); same length."""
+    """Values of a state and the whole nanoseconds that each held (all greater than 0), of equal length."""
 
     values: Values
     weights_ns: Times
@@ -60,10 +60,10 @@ class TimeWeighted:
 
 
 def time_weighted(times_ns: Times, values: Values, window: Window) -> TimeWeighted:
-    """Let each sample hold until the next, the last one until the window's end; keep what falls in the window.
+    """Let each sample hold until the next, the last one until the window's end; keep the part in the window.
 
-    `times_ns` must be sorted. The last sample before the window holds into it. Time before the first sample counts
-    for nothing. Of samples at one instant the last one holds.
+    `times_ns` must be sorted. The last sample before the window holds into it. Time before the first sample does not
+    count. Of samples at one instant the last one holds.
     """
     edges = np.append(times_ns, max(window.end_ns, int(times_ns[-1]) if len(times_ns) else 0))
     weights = np.diff(np.clip(edges, window.start_ns, max(window.end_ns, window.start_ns)))
@@ -72,20 +72,20 @@ def time_weighted(times_ns: Times, values: Values, window: Window) -> TimeWeight
 
 
 def pool(parts: Sequence[TimeWeighted]) -> TimeWeighted:
-    """Several states as one: time spent in each counts alike."""
+    """Join several states to one, in which the time of each counts equally."""
     if not parts:
         return TimeWeighted(np.empty(0), np.empty(0, np.int64))
     return TimeWeighted(np.concatenate([p.values for p in parts]), np.concatenate([p.weights_ns for p in parts]))
 
 
 def weighted_mean(held: TimeWeighted) -> float | None:
-    """The mean over time, Σ(value × time) / Σ time; None of nothing."""
+    """The mean over time, Σ(value × time) / Σ time; None if empty."""
     total = int(held.weights_ns.sum())
     return float(np.dot(held.values, held.weights_ns.astype(np.float64)) / total) if total else None
 
 
 def weighted_percentiles(held: TimeWeighted, percents: Sequence[float]) -> list[float] | None:
-    """For each percent p the smallest value that the state did not exceed for p % of the time; None of nothing.
+    """For each percent p the smallest value that the state did not exceed for p % of the time; None if empty.
 
     The inverse of the empirical distribution function (Hyndman and Fan 1996, type 1), weighted, in exact integers.
     """
@@ -99,12 +99,12 @@ def weighted_percentiles(held: TimeWeighted, percents: Sequence[float]) -> list[
 
 
 def lowest(held: TimeWeighted) -> float | None:
-    """The smallest value that held for any time; None of nothing."""
+    """The smallest value that held for any time; None if empty."""
     return float(held.values.min()) if len(held) else None
 
 
 def percentile(values: Values, percent: float) -> float | None:
-    """The same of events: the smallest value that at least p % of them do not exceed; None of nothing."""
+    """A percentile of events: the smallest value that at least p % of them do not exceed; None if empty."""
     if len(values) == 0:
         return None
     rank = max(ceil(Fraction(percent) * len(values) / 100), 1)
@@ -112,7 +112,7 @@ def percentile(values: Values, percent: float) -> float | None:
 
 
 def growth(times_ns: Times, counter: NDArray[np.uint64] | NDArray[np.int64], window: Window) -> int | None:
-    """How much a counter that starts from 0 grew in the window: last value by its end less last value by its start.
+    """The growth of a counter that starts from 0 in the window: last value by its end minus last value by its start.
 
     `times_ns` must be sorted. None if there is no sample by the window's end.
     """
@@ -126,8 +126,8 @@ def growth(times_ns: Times, counter: NDArray[np.uint64] | NDArray[np.int64], win
 def cumulative(held: TimeWeighted, points: int = 600) -> tuple[Values, Values]:
     """The empirical distribution function: (values, sorted; share of the weight at or below each), about `points`.
 
-    Thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 where the
-    rest is only known to be greater.
+    It is thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 if
+    only a lower bound of the rest is known.
     """
     if len(held) == 0:
         return np.empty(0), np.empty(0)

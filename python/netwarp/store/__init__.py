@@ -1,1 +1,1 @@
-"""The layout of results on disk, their schemas, readers and writers: what engines and analysis share."""
+"""The layout of results on disk, their schemas, readers and writers, shared by engines and analysis."""

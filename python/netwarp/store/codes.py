@@ -1,10 +1,10 @@
-"""Codes in columns of records. The agent has the fates from here; the kernel's header has the places by these names."""
+"""Codes in columns of records. The agent's fates are generated from here; the kernel's header has the same places."""
 
 from enum import IntEnum
 
 
 class Fate(IntEnum):
-    """What became of a packet in a queue: `packets.arrows`, column `fate`."""
+    """The fate of a packet in a queue: `packets.arrows`, column `fate`."""
 
     SENT = 0
     DROPPED = 1
@@ -21,7 +21,7 @@ FATES = {
 
 
 class Place(IntEnum):
-    """Where a packet was seen last: `drops.arrows`, column `place`; enum netwarp_place of linux/netwarp.h."""
+    """The place where a packet was seen last: `drops.arrows`, column `place`; enum netwarp_place of linux/netwarp.h."""
 
     LOCAL = 0
     OUTPUT = 1
@@ -38,11 +38,11 @@ PLACES = {
     Place.RECEIVED: "arrived at the interface",
     Place.DELIVERED: "handed to the node's own transport",
 }
-"""Those that the table has: what is dropped in a queue is in `packets.arrows`."""
+"""The places that the table has; packets that are dropped in a queue are in `packets.arrows`."""
 
 
 class Sight(IntEnum):
-    """What was seen of a namespace or an interface: column `event` of `namespaces.arrows` and `devices.arrows`; enum
+    """An event of a namespace or an interface: column `event` of `namespaces.arrows` and `devices.arrows`; enum
     netwarp_event of linux/netwarp.h."""
 
     MADE = 1

@@ -1,4 +1,4 @@
-"""What a virtual machine's kernel printed, in its run directory, and how it says that something is wrong."""
+"""The console of a virtual machine's kernel in its run directory, and the patterns of its warnings."""
 
 import re
 
@@ -8,12 +8,12 @@ _LOCKING = (
     r"possible |inconsistent lock state|suspicious RCU usage|bad \w+ (?:balance )?detected!|held lock freed!"
     r"|lock held when |Nested lock was not taken|\S+-safe -> \S+-unsafe lock order|\S+/\d+ still has locks held!"
 )
-"""What kernel/locking/lockdep.c reports, in kernels that check locks."""
+"""Reports of kernel/locking/lockdep.c, in kernels that check locks."""
 _WARNING = (
     rf"WARNING: (?:CPU: \d+ PID: \d+ at |{_LOCKING})"
     r"|BUG: |INFO: (?:possible |trying to register non-static key)|UBSAN: "
 )
 WARNING = re.compile(rf"^(?:<\d>)?((?:{_WARNING}).*)$", re.MULTILINE)
-"""A line with which it warns (WARN(), BUG: of its checks), without its level."""
+"""A line of a warning (WARN(), BUG: of its checks), without its level."""
 COMPLAINT = re.compile(rf"{_WARNING}|Kernel panic|netwarp: stuck: ")
-"""In a line with which it begins a complaint: a warning, a panic, or that it computes without end."""
+"""Part of a line that begins a complaint: a warning, a panic, or the report that it computes without end."""

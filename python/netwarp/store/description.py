@@ -1,4 +1,4 @@
-"""What a run was: the parts of `run.json` and its lab that readers of records need."""
+"""The description of a run: the parts of `run.json` and its lab that readers of records need."""
 
 import ipaddress
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
 
 Connection = tuple[int, str, int, str, int]
-"""Protocol, source and its port, destination and its port."""
+"""Protocol, source address and port, destination address and port."""
 
 
 @dataclass(frozen=True)
 class Flow:
     """One flow of the lab; `group` is its name in the scenario.
 
-    Data goes from source to destination, if `reverse` (as of responses to requests) from destination to source.
-    `send_buffer_given`, `receive_buffer_given`: the scenario itself sets the size of the sender's, receiver's buffer.
-    `source_ports` are those of all its connections where they are known (imported results). `protocol` is what
-    its kind leaves to each flow: iperf3's `tcp` or `udp`.
-    `nodes` are those of source and destination, `cc` its congestion control; both empty if the lab does not say.
-    `payload_bytes` is how much a flow of a given size sends. `connections` are the five-tuples of its data where they
-    were found after the run, as of a command.
+    Data goes from source to destination; if `reverse` (such as responses to requests), from destination to source.
+    `send_buffer_given`, `receive_buffer_given`: the scenario sets the size of the sender's, receiver's buffer.
+    `source_ports` are those of all its connections if they are known (imported results). `protocol` is set for kinds
+    that leave it to each flow: iperf3's `tcp` or `udp`.
+    `nodes` are those of source and destination, `cc` its congestion control; both are empty if the lab lacks them.
+    `payload_bytes` is the amount that a flow of a given size sends. `connections` are the five-tuples of its data if
+    they were found after the run, as for a command.
     """
 
     id: int
@@ -53,22 +53,22 @@ class Flow:
 
     @property
     def end_ns(self) -> int:
-        """When its time is over, unless its bytes are sent before."""
+        """The end of its time, unless its bytes are sent before."""
         return self.start_ns + self.duration_ns
 
     @property
     def kind(self) -> FlowKind:
-        """What flows of its tool are."""
+        """The kind of flows of its tool."""
         return kind_of(self.tool)
 
     @property
     def transport(self) -> Transport | None:
-        """What carries its data; None if nobody knows."""
+        """The transport of its data; None if unknown."""
         return self.kind.transport_of({"protocol": self.protocol})
 
     @property
     def shares_by_tcp(self) -> bool:
-        """Whether it takes by TCP what share of a bottleneck it can get."""
+        """Whether it takes as much of a bottleneck as TCP gets."""
         return self.kind.counts_for_fairness and self.transport == "tcp"
 
 
@@ -76,14 +76,13 @@ class Flow:
 class End:
     """One sending end of a link: `name` is `link:node`; `rates` are its (from ns, bit/s) steps.
 
-    `rates` is None if they cannot be known, as with tc commands of the user's own, and where the link has
-    `opportunities` instead. `copies` states that its wire may
-    deliver more packets than it took: it duplicates, or splits what it corrupts. `corrupts`: what it delivers may be
-    discarded by a checksum, which no queue and no wire counts. `offload`: what counts as one packet in one place may
-    count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet). `delays_ns`
-    are the least and the most that its wire delays a packet at any time of the run. `found`: nobody planned it, so
-    that its rate and delay are what tc was told, within its queue. `queue` is its discipline; None if tc commands
-    of the user's own made it, or if it changes during the run.
+    `rates` is None if they cannot be known, as with a user's tc commands, or if the link has `opportunities` instead.
+    `copies`: its wire may deliver more packets than it took, since it duplicates packets, or splits those that it
+    corrupts. `corrupts`: a checksum may discard packets that it delivers, which neither a queue nor a wire counts.
+    `offload`: one packet at one place may count as several segments at another (qdisc_bstats_update() counts the
+    segments of a GSO packet). `delays_ns` are the least and the most that its wire delays a packet at any time of the
+    run. `found`: it was found after the run, not planned, so that its rate and delay are those given to tc, within its
+    queue. `queue` is its discipline; None if a user's tc commands made it, or if it changes during the run.
     """
 
     name: str
@@ -101,13 +100,13 @@ class End:
 
     @property
     def overhead_bytes(self) -> int:
-        """What a packet counts on this link beyond its frame."""
+        """Bytes that a packet counts on this link beyond its frame."""
         return self.opportunities.overhead_bytes if self.opportunities else 0
 
 
 @dataclass(frozen=True)
 class Change:
-    """What changes on a link at a moment of the run, each property in words: `rate 10 → 1 Mbit/s`."""
+    """Changes of a link at a moment of the run, each property in words: `rate 10 → 1 Mbit/s`."""
 
     at_ns: int
     link: str
@@ -115,12 +114,12 @@ class Change:
 
     @property
     def what(self) -> str:
-        """All of it in words: `bottleneck: rate 10 → 1 Mbit/s, delay 10 → 50 ms`."""
+        """All changes in words: `bottleneck: rate 10 → 1 Mbit/s, delay 10 → 50 ms`."""
         return f"{self.link}: {', '.join(self.words)}"
 
     @property
     def besides_the_rate(self) -> str:
-        """The same without the rate, for figures that draw it; empty if there is nothing else."""
+        """The changes in words without the rate, for figures that draw the rate; empty if nothing else changes."""
         words = [word for word in self.words if not word.startswith("rate ")]
         return f"{self.link}: {', '.join(words)}" if words else ""
 
@@ -129,8 +128,8 @@ class Change:
 class Description:
     """A run as its readers see it. Metrics cover [warmup_ns, duration_ns]. `point` maps axis paths to values.
 
-    `drop_reasons` are the names of the reasons for which the kernel of the run dropped packets, by number. `copying`
-    are nodes that may send more or other packets than came: switches, ends of tunnels.
+    `drop_reasons` are the kernel's names of the reasons for which packets were dropped, by number. `copying` are nodes
+    that may send more packets than they received, or different ones: switches, ends of tunnels.
     """
 
     id: str
@@ -147,14 +146,14 @@ class Description:
     copying: frozenset[str] = frozenset()
 
     def drop_reason(self, number: int | None) -> str:
-        """The name of a drop reason; `unknown` without a number, `reason_N` for one that is not among the names."""
+        """The name of a drop reason; `unknown` without a number, `reason_N` for a number without a name."""
         if number is None:
             return "unknown"
         return self.drop_reasons[number] if number < len(self.drop_reasons) else f"reason_{number}"
 
 
 def describe(run: RunDocument) -> Description:
-    """What a run was, from `run.json`. Raises StoreError for a change of what no link has."""
+    """Describe a run, from `run.json`. Raises StoreError for a change of an interface that does not exist."""
     lab = run.lab
     return Description(
         id=run.id,
@@ -183,7 +182,7 @@ def same_address(one: str, other: str) -> bool:
 def changes_of(lab: Lab) -> tuple[Change, ...]:
     """The lab's changes in words and in order; a change that both ends of a link share is listed once.
 
-    What changed in an end's wire is found by comparing it with its state before. Raises StoreError.
+    The changes of an end's wire are found by comparing it with its previous state. Raises StoreError.
     """
     wires = {end.index: end.wire for end in lab.ends}
     names = {end.index: link.name for link in lab.links for end in link.ends}
@@ -238,7 +237,7 @@ def _flow(entry: LabFlow, run: RunDocument) -> Flow:
 
 
 def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
-    """An end of a link, or an interface that is none."""
+    """An end of a link, or an interface that does not belong to a link."""
     wires = _wires(end, lab)
     offload = link is not None and link.offload
     return End(
@@ -252,7 +251,7 @@ def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
         corrupts=any(_ever(one, wires) for one in PROPERTIES if one.corrupts),
         offload=offload,
         opportunities=opportunities_of(end),
-        # A netem that was found is a part of the interface's queue.
+        # A netem that was found after the run is a part of the interface's queue.
         delays_ns=(0, 0) if end.found else _delays_ns(wires),
         found=end.found,
         queue=None if _queue_changes(end, lab) else Qdisc.of(end.queue),
@@ -264,7 +263,10 @@ def _queue_changes(end: LabEnd, lab: Lab) -> bool:
 
 
 def _delays_ns(wires: Sequence[LabWire]) -> tuple[int, int]:
-    """Over all wires of an end in the run; netem's tables reach four times the jitter, its uniform jitter once."""
+    """The least and the most delay over all wires of an end in the run.
+
+    netem's tables reach four times the jitter, its uniform distribution reaches it once.
+    """
     least, most = [], []
     for wire in wires:
         reach = wire.jitter_ns * (4 if wire.distribution else 1)

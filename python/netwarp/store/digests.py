@@ -1,4 +1,4 @@
-"""Digests of what must be identical when a run is repeated."""
+"""Digests of the files that must be identical when a run is repeated."""
 
 import hashlib
 from collections.abc import Mapping
@@ -22,14 +22,15 @@ class Difference:
     kind: str
 
     def __str__(self) -> str:
-        """As a line for a person."""
+        """The difference as a line of text."""
         return f"{self.file}: {self.kind}"
 
 
 def digest_run(run: Path) -> dict[str, str]:
     """SHA-256, in hex, of each deterministic file of a run directory that exists, by its relative path, sorted.
 
-    Left out: status.json and console.log (wall-clock facts), metrics.parquet (made from these). Raises StoreError.
+    status.json and console.log (wall-clock facts) and metrics.parquet (made from records) are left out. Raises
+    StoreError.
     """
     paths = [run / name for name in _FILES if (run / name).is_file()]
     paths += [path for pattern in _PATTERNS for path in run.glob(pattern) if path.is_file()]
@@ -43,7 +44,7 @@ def digest_file(path: Path) -> str:
 
 
 def write_digests(run: Path) -> dict[str, str]:
-    """Digest a run directory into its `digests.json`; returns what it wrote. Raises StoreError."""
+    """Write the digests of a run directory into its `digests.json`, and return them. Raises StoreError."""
     digests = digest_run(run)
     write_json(run / FILE_NAME, digests)
     return digests
@@ -59,7 +60,7 @@ def read_digests(run: Path) -> dict[str, str]:
 
 
 def compare_digests(first: Mapping[str, str], second: Mapping[str, str]) -> list[Difference]:
-    """The files that differ, in order of name; empty means the two runs are the same to the byte."""
+    """The files that differ, in order of name; empty if the two runs are identical to the byte."""
     differences = []
     for file in sorted(first.keys() | second.keys()):
         if first.get(file) != second.get(file):
@@ -69,10 +70,10 @@ def compare_digests(first: Mapping[str, str], second: Mapping[str, str]) -> list
 
 
 def changed_files(run: Path) -> list[str]:
-    """The files of a run that are no longer what was written when it was made, by their digests, in order of name.
+    """The files of a run that changed since it was made, by their digests, in order of name.
 
-    A file that is gone is not among them: records may be deleted to save space, and what needs them then says so. A run
-    without `digests.json` (one that failed, or of an old version) has none. Raises StoreError.
+    A missing file is not among them: records may be deleted to save space, and their readers report it. Empty for a
+    run without `digests.json` (one that failed, or of an old version). Raises StoreError.
     """
     if not (run / FILE_NAME).exists():
         return []

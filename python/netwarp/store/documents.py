@@ -1,11 +1,12 @@
-"""Models of the JSON files of a result: wherever it comes from, a field that is read has the expected type.
+"""Models of the JSON files of a result, which check the type of every field that is read.
 
-A document that does not fit is refused with a sentence that names the field; fields that nobody reads may be anything.
+A document that does not fit is refused with a sentence that names the field; fields that are not read are not checked.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,17 +21,21 @@ from typing_extensions import TypedDict
 from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
+from netwarp.store.run_status import WRITTEN, RunStatus
 from netwarp.units import parse_duration
 
 if TYPE_CHECKING:
     from netwarp.json_values import Json
+
+    Written = RunStatus
 else:
     Json = Any  # has been read from JSON
+    Written = Annotated[Literal[tuple(map(str, WRITTEN))], AfterValidator(RunStatus)]
 
 RunId = Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,64}$")]
-"""A run's id is the name of a directory: never a path."""
+"""A run's id, which is the name of a directory and never a path."""
 _READ = ConfigDict(extra="allow", strict=True)
-"""Only what is declared is checked."""
+"""Only declared fields are checked."""
 
 
 @with_config(_READ)
@@ -45,7 +50,7 @@ class PlannedRunJson(TypedDict):
 
 @with_config(_READ)
 class BaselineJson(TypedDict):
-    """The case that others are compared with, and what the scenario says of the paths that cases set, as written."""
+    """The case with which others are compared, and the scenario's values of the paths that cases set, as written."""
 
     case: Label
     usual: NotRequired[dict[str, Json]]
@@ -53,7 +58,7 @@ class BaselineJson(TypedDict):
 
 @with_config(_READ)
 class AskedJson(TypedDict, total=False):
-    """What was asked for beyond the scenario's file."""
+    """Settings of the command line that are not in the scenario's file."""
 
     settings: list[Text]
     seeds: list[Int64] | None
@@ -61,7 +66,7 @@ class AskedJson(TypedDict, total=False):
 
 
 class CasesJson(TypedDict):
-    """What a plan says of its cases: what each sets, by path, and the one that others are compared with."""
+    """The cases of a plan: the settings of each, by path, and the case with which others are compared."""
 
     cases: NotRequired[dict[str, dict[str, Json]]]
     baseline: NotRequired[BaselineJson | None]
@@ -83,7 +88,7 @@ class PlanJson(CasesJson):
 class StatusJson(TypedDict):
     """`status.json`."""
 
-    status: Literal["ok", "suspect", "failed"]
+    status: Written
     reason: NotRequired[Text | None]
     real_s: NotRequired[float | int | None]
     cpu_s: NotRequired[float | int | None]
@@ -109,7 +114,7 @@ class HostJson(TypedDict, total=False):
 
 @with_config(_READ)
 class InvocationJson(TypedDict, total=False):
-    """A command that went on with a result."""
+    """A command that continued a result."""
 
     created: Text | None
     argv: list[Text] | None
@@ -133,13 +138,13 @@ class ManifestJson(TypedDict, total=False):
 
 
 class Document(BaseModel):
-    """An object of which only what is declared is checked."""
+    """An object of which only declared fields are checked."""
 
     model_config = _READ
 
 
 class KernelDocument(Document):
-    """What readers need to know of the kernel that made a run."""
+    """Facts about the kernel of a run that readers need."""
 
     version: Text = ""
     drop_reasons: list[Text] = []
@@ -147,7 +152,7 @@ class KernelDocument(Document):
 
 
 class ScenarioDocument(Document):
-    """What a run says of its scenario; older results say there, in words, until when it warmed up."""
+    """A run's facts about its scenario; in older results these include the warm-up, in words."""
 
     name: Text = ""
     warmup: Annotated[int, BeforeValidator(parse_duration)] = 0
@@ -169,13 +174,13 @@ class RunDocument(Document):
 
     @property
     def measured_from_ns(self) -> int:
-        """Until when it warmed up."""
+        """The end of its warm-up."""
         of_scenario = 0 if isinstance(self.scenario, str) else self.scenario.warmup
         return self.warmup_ns or self.lab.warmup_ns or of_scenario
 
     @property
     def scenario_name(self) -> str:
-        """The name of its scenario; empty if it is not known."""
+        """The name of its scenario; empty if unknown."""
         return self.scenario if isinstance(self.scenario, str) else self.scenario.name
 
 
@@ -186,7 +191,7 @@ _READERS: dict[type, TypeAdapter[Any]] = {}
 
 
 def checked(value: object, document: type[_Read], where: object) -> _Read:
-    """The document that a JSON value is. Raises StoreError naming the first field that does not fit."""
+    """Validate a JSON value as a document. Raises StoreError naming the first field that does not fit."""
     try:
         if document not in _READERS:
             _READERS[document] = TypeAdapter(document)

@@ -29,19 +29,19 @@ class PlanMismatchError(StoreError):
 
 
 class SelectionError(StoreError):
-    """What was asked for is not in the result (a usage error); the message is a sentence that says what is."""
+    """The selection is not in the result (a usage error); the message is a sentence that says what is."""
 
 
 class LayoutError(StoreError):
-    """A directory to import is not laid out as expected (a usage error); the message says what was looked for."""
+    """A directory to import does not have the expected layout (a usage error); the message says what was expected."""
 
 
 class NoResultError(StoreError):
-    """The directory that was named is missing, or is not a result (a usage error)."""
+    """The given directory is missing or is not a result (a usage error)."""
 
 
 def is_without_room(error: StoreError) -> bool:
-    """Whether a file could not be written because the disk is full, or the quota used up."""
+    """Whether a file could not be written because the disk is full or the quota is used up."""
     cause = error.__cause__
     return isinstance(cause, Exception) and _number_of(cause) in (errno.ENOSPC, errno.EDQUOT)
 
@@ -60,7 +60,7 @@ def store_errors(path: Path, doing: str) -> Iterator[None]:
 
 
 def _number_of(error: Exception) -> int | None:
-    """The operating system's number of an error. Polars has it in a text only, in errors of several kinds."""
+    """The operating system's number of an error. Polars reports it only in the text of several kinds of errors."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     found = re.search(r"\(os error (\d+)\)", str(error))

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all; reading regular files of a bounded size, wherever they come from."""
+"""Writes files completely or not at all; reads regular files of a bounded size, from any source."""
 
 import json
 import os
@@ -13,9 +13,9 @@ from netwarp.json_values import Json
 from netwarp.store.errors import StoreError, store_errors
 
 MAX_DOCUMENT_BYTES = 256 << 20
-"""What is read into memory as a whole: a plan of the most runs that there may be takes half of it."""
+"""The largest file that is read into memory as a whole; a plan with the most runs takes half of it."""
 MAX_JSON_SIGNS = 10_000_000
-"""Brackets and commas of a JSON document, which is how many values it has: each takes about 100 bytes of memory."""
+"""The most brackets and commas of a JSON document, a bound for its values, each of about 100 bytes of memory."""
 _SPARSE_BYTES = 1 << 30
 _SPARSE_SHARE = 1000
 
@@ -35,7 +35,7 @@ def is_full(directory: Path) -> bool:
 def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a temporary file beside `path`, flush it to disk, and rename it to `path`.
 
-    A reader sees the old file or the new one, never a part.
+    A reader sees the old file or the new one, never part of one.
     Raises StoreError if the directory cannot be written or the disk is full; no temporary file stays behind.
     """
     with store_errors(path, "write"):
@@ -53,7 +53,7 @@ def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def _textual(path: Path, handle: int) -> Path:
-    """The path of an open file; another of the same file where its own is no text: polars takes no bytes."""
+    """The path of an open file; another path of the same file if this one is not text, since polars takes only text."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -69,23 +69,23 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as indented JSON in the order given, atomically. Raises StoreError."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    # Half a surrogate pair, which a path's bytes may become, stays the escape that it is in JSON.
+    # A lone surrogate, to which bytes of a path may be decoded, stays an escape in JSON.
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def require_regular(path: Path) -> None:
-    """Raise StoreError if there is something at `path` that is no regular file, or none that can be read to its end.
+    """Raise StoreError if `path` exists and is not a regular file, or is one that cannot be read to its end.
 
-    A pipe or a device may never begin, or never end; nor does a file with a hole of a terabyte, within a lifetime.
+    Reading a pipe or a device may never begin or never end; reading a file with a hole of terabytes takes too long.
     """
     with store_errors(path, "read"):
         _refuse_odd(path, path.stat())
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a file for reading. Raises StoreError as `require_regular`, or if it is not there."""
+    """Open a file for reading. Raises StoreError as `require_regular`, or if it is missing."""
     with store_errors(path, "read"):
-        # Not waiting for a pipe's other end; of a regular file the flag means nothing.
+        # O_NONBLOCK: do not wait for the other end of a pipe; it has no effect on regular files.
         file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     try:
         _refuse_odd(path, os.fstat(file.fileno()))
@@ -106,12 +106,12 @@ def _refuse_odd(path: Path, facts: os.stat_result) -> None:
 
 
 def read_content(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
-    """The content of a regular file of at most so many bytes. Raises StoreError."""
+    """The content of a regular file of at most `max_bytes`. Raises StoreError."""
     with open_regular(path) as file, store_errors(path, "read"):
         # Some files of /proc never end, and claim to be empty.
         content = file.read(max_bytes + 1) if os.fstat(file.fileno()).st_size else b""
     if len(content) > max_bytes:
-        raise StoreError(f"cannot read {path}: it is larger than {max_bytes >> 20} MiB; no such file is")
+        raise StoreError(f"cannot read {path}: it is larger than {max_bytes >> 20} MiB, the maximum for such a file")
     return content
 
 
@@ -127,7 +127,7 @@ def read_json(path: Path) -> dict[str, Json]:
     """Read a JSON object. Raises StoreError if it is missing, not JSON, or not an object."""
     content = read_content(path)
     if sum(content.count(sign) for sign in (b"[", b"{", b",")) > MAX_JSON_SIGNS:
-        raise StoreError(f"cannot read {path}: it has more than {MAX_JSON_SIGNS:,} values; no such document has")
+        raise StoreError(f"cannot read {path}: it has more than {MAX_JSON_SIGNS:,} values, the maximum")
     try:
         value = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -153,9 +153,9 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make a folder of a result if it is not there; returns it. Raises StoreError if it is a symbolic link.
+    """Make a folder of a result if it is missing, and return it. Raises StoreError if it is a symbolic link.
 
-    A result may have been made by someone else: a link in it would let what is written here replace files elsewhere.
+    A result may come from someone else: through a link in it, files written here would replace files elsewhere.
     """
     with store_errors(folder, "create"):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a view found: statements about a study, each checked against its records. A table `findings.csv`.
+"""Findings of a view: statements about a study, each checked against its records, in the table `findings.csv`.
 
 Columns: `finding` (the statement), `judgement`, `measured` (our result, in words), `published` (the published result,
 in words; null if it was not published before), `source` (the section of the publication, or null).
@@ -20,7 +20,7 @@ _SCHEMA = pl.Schema({name: pl.String for name in ("finding", "judgement", "measu
 
 
 class Holds(StrEnum):
-    """What came of a statement. A range that says in which direction is better has verdicts of its own."""
+    """The verdict on a statement. Ranges for which one direction is better have additional verdicts."""
 
     YES = "holds"
     WITHIN = "within"
@@ -31,18 +31,18 @@ class Holds(StrEnum):
 
     @property
     def supports(self) -> bool:
-        """Whether what rests on the statement is borne out."""
+        """Whether the records support the statement."""
         return self in (Holds.YES, Holds.WITHIN, Holds.BETTER)
 
     @property
     def contradicts(self) -> bool:
-        """Whether what was measured speaks against the statement."""
+        """Whether the records contradict the statement."""
         return self in (Holds.NO, Holds.WORSE)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement and what the records say to it."""
+    """A statement and its verdict by the records."""
 
     finding: str
     judgement: Holds
@@ -52,7 +52,7 @@ class Finding:
 
 
 def write_findings(folder: Path, findings: Sequence[Finding]) -> Path:
-    """Write `findings.csv` into a view's folder; returns its path. Raises StoreError."""
+    """Write `findings.csv` into a view's folder, and return its path. Raises StoreError."""
     rows = [asdict(finding) for finding in findings]
     write_atomic(folder / NAME, pl.DataFrame(rows, schema=_SCHEMA).write_csv)
     return folder / NAME

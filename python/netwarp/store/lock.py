@@ -1,4 +1,4 @@
-"""One process at a time writes into a result directory."""
+"""The lock of a result directory: one process at a time writes into it."""
 
 import fcntl
 import os
@@ -20,12 +20,12 @@ class InUseError(StoreError):
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock while the block runs; it goes with the process, however that ends.
+    """Hold the directory's lock while the block runs; the kernel releases it when the process ends.
 
     Raises InUseError naming the process that holds it, StoreError if the directory cannot be written.
     """
     with store_errors(directory, "write"):
-        # Not through a symbolic link, which someone else's result may hold: what it points to would be emptied.
+        # O_NOFOLLOW: a result of someone else may have a symbolic link here, whose target would be overwritten.
         handle = os.open(directory / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         file = os.fdopen(handle, "a+", encoding="utf-8")
     with file:
@@ -44,9 +44,9 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def holder(directory: Path) -> tuple[int, str] | None:
-    """Process and host that hold the directory's lock, as they wrote themselves down; None if nobody does.
+    """The process and host that hold the directory's lock, as noted in the lock's file; None if it is free.
 
-    The lock itself is not touched: whoever wants it would find it taken. A process of this host must still be there.
+    This does not take the lock, which would make another process fail. A process of this host must still exist.
     """
     try:
         handle = os.open(directory / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -60,7 +60,7 @@ def holder(directory: Path) -> tuple[int, str] | None:
 
 
 def _holder(file: TextIO) -> str:
-    """Who holds the lock, in words; nothing if it has not come to writing itself down yet."""
+    """The holder of the lock in words; empty if it has not noted itself yet."""
     found = _written(file)
     return f" (process {found[0]} on {found[1]})" if found else ""
 

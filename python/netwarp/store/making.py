@@ -1,7 +1,7 @@
-"""A result directory while its runs are made: what comes before a run and around it, and reads no table.
+"""A result directory while its runs are made: the steps before and around a run, which read no table.
 
-So nothing here imports polars or pyarrow: a command starts its machine before they are loaded, which takes longer than
-the machine's own start.
+Nothing here imports polars or pyarrow: a command starts its machine before it loads them, which takes longer than the
+start of the machine.
 """
 
 import os
@@ -17,6 +17,7 @@ from netwarp.store.errors import PlanMismatchError, store_errors
 from netwarp.store.files import make_folder, read_json, write_json, write_text
 from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
+from netwarp.store.run_status import RunStatus
 from netwarp.store.status import is_by_host, read_status
 
 if TYPE_CHECKING:
@@ -28,14 +29,14 @@ _RESUMED = ("created", "argv", "netwarp")
 
 @dataclass(frozen=True)
 class ResultWriter:
-    """A result directory as those who make its runs need it; `ResultDir` reads it as well."""
+    """A result directory for the makers of its runs; `ResultDir` also reads it."""
 
     path: Path
 
     @cached_property
     def plan(self) -> "PlanJson":
         """`plan.json`: `axes` (paths, in order) and `runs` (each with id, seed, point, case). Raises StoreError."""
-        from netwarp.store.documents import PlanJson, checked  # a new result has no documents to be checked
+        from netwarp.store.documents import PlanJson, checked  # lazy: a new result has no documents to check
 
         return checked(read_json(self.path / "plan.json"), PlanJson, self.path / "plan.json")
 
@@ -51,25 +52,25 @@ class ResultWriter:
         return self.path / "runs" / run_id
 
     def is_complete(self, run_id: str) -> bool:
-        """Whether the run has been made (a run directory appears under its name when complete)."""
+        """Whether the run has been made (a run directory gets its name when it is complete)."""
         return self.run_path(run_id).is_dir()
 
-    def status_of(self, run_id: str) -> str:
-        """How a run that has been made went, one of `STATUSES`. Raises StoreError."""
-        return str(read_status(self.run_path(run_id))["status"])
+    def status_of(self, run_id: str) -> RunStatus:
+        """The outcome of a run that has been made. Raises StoreError."""
+        return read_status(self.run_path(run_id))["status"]
 
     def is_by_host(self, run_id: str) -> bool:
-        """Whether a run that has been made failed for what its machine did. Raises StoreError."""
+        """Whether a run that has been made failed because of its machine. Raises StoreError."""
         return is_by_host(self.run_path(run_id))
 
     @contextmanager
     def making(self, run_id: str) -> Iterator[Path]:
-        """A fresh temporary directory for a run, renamed to `runs/<id>` when the block ends well.
+        """A new temporary directory for a run, renamed to `runs/<id>` when the block succeeds.
 
-        If the block raises, the directory goes away; a complete run of the same id is replaced. Raises StoreError.
+        If the block raises, the directory is removed. A complete run of the same id is replaced. Raises StoreError.
         """
         final = self.run_path(run_id)
-        # A name of this process's own: a machine whose process was killed may still be writing into another.
+        # The name has this process's id: the machine of a killed process may still write into its own directory.
         temporary = final.with_name(f"{run_id}.{os.getpid()}{_TEMPORARY}")
         with store_errors(temporary, "write"):
             shutil.rmtree(temporary, ignore_errors=True)
@@ -84,7 +85,7 @@ class ResultWriter:
 
 
 def _replace(final: Path, new: Path) -> None:
-    """Put a complete run in its place; at no moment is there a part of one under its name."""
+    """Move a complete run into place, so that its name never stands for part of a run."""
     if final.exists():
         old = new.with_name(f"{final.name}.old{_TEMPORARY}")
         shutil.rmtree(old, ignore_errors=True)
@@ -125,12 +126,12 @@ def _is_ours(path: Path) -> bool:
 
 
 def _describe(result: ResultWriter, scenario_toml: str, plan: "PlanJson", manifest: "ManifestJson") -> None:
-    """Write what describes a new result; of a resumed one sweep up what a killed process left, and note the date."""
+    """Describe a new result; in a resumed one, remove a killed process's leftovers and note the date."""
     path = result.path
     if not (path / "plan.json").exists():
         write_text(path / "scenario.toml", scenario_toml)
         write_json(path / "manifest.json", manifest)
-        write_json(path / "plan.json", plan)  # the last of the three: a directory with a plan has the others
+        write_json(path / "plan.json", plan)  # last, so that a directory with a plan has the other two files
         return
     _sweep(path)
     resumed = [*result.manifest.get("resumed", []), {key: manifest.get(key) for key in _RESUMED}]
@@ -138,7 +139,7 @@ def _describe(result: ResultWriter, scenario_toml: str, plan: "PlanJson", manife
 
 
 def _sweep(path: Path) -> None:
-    """Remove what a process that was killed left: runs in flight, and files half written."""
+    """Remove the leftovers of a killed process: incomplete runs and partly written files."""
     for run in (path / "runs").glob(f"*{_TEMPORARY}"):
         shutil.rmtree(run, ignore_errors=True)
     for place in (path, path / "plots"):

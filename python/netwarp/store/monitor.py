@@ -1,4 +1,4 @@
-"""What `netwarp watch` wrote, and `sockets.arrows` of a run: one row for each connection and instant."""
+"""Recordings of `netwarp watch`, and `sockets.arrows` of a run: one row for each connection and instant."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ IDENTITY = ("cookie", "source", "source_port", "destination", "destination_port"
 def read_monitor(path: Path) -> pl.DataFrame:
     """The rows of a CSV file or an Arrow stream, sorted by time, with a column `time_s`.
 
-    A stream that was cut short has the rows of its whole batches. Raises StoreError if the file cannot be read, or is
-    no such table: it needs a time and at least one other column.
+    A stream that was cut short has the rows of its whole batches. Raises StoreError if the file cannot be read or is
+    not such a table, which has a time and at least one other column.
     """
     with open_regular(path) as file, store_errors(path, "read"):
         head = file.read(8)
@@ -40,7 +40,7 @@ def series_columns(frame: pl.DataFrame) -> list[str]:
 
 
 def _check_told_apart(frame: pl.DataFrame, path: Path) -> None:
-    """Refuse rows of several connections that look like one's: a line through them would be nobody's."""
+    """Refuse rows of several connections that cannot be told apart: a line through them would mean nothing."""
     counts = frame.group_by("time_s", *series_columns(frame), maintain_order=True).len().filter(pl.col("len") > 1)
     if counts.height:
         raise StoreError(
@@ -51,16 +51,16 @@ def _check_told_apart(frame: pl.DataFrame, path: Path) -> None:
 
 CONTROL_BYTES = 64_000
 CONTROL_SHARE = 0.01
-"""A connection beside another between the same addresses and with the same server port that moved no more than this,
-and no more than this share of what the other moved, is its control connection: iperf3 speaks of a test over one. What
-the kernel says of its few packets' delivery rate (a burst over a queue that is empty: hundreds of Mbit/s) is not what
-anybody watches a test for."""
+"""The most bytes that a control connection moves, absolutely and as a share of the connection that it controls.
+
+iperf3 has one for each test, between the same addresses and with the same server port. The kernel's delivery rate of
+its few packets (a burst over an empty queue: hundreds of Mbit/s) would mislead."""
 
 
 def without_control(frame: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
-    """The rows without those of control connections, and how many connections these were.
+    """The rows without those of control connections, and the number of control connections.
 
-    The second is None if the file lacks the addresses or the bytes sent: then no control connection can be recognised.
+    The number is None if the file lacks the addresses or the bytes sent, by which they are recognised.
     """
     key = series_columns(frame)
     if not {*IDENTITY, "bytes_sent"} <= set(frame.columns):
@@ -69,7 +69,7 @@ def without_control(frame: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
     moved = frame.group_by(key, maintain_order=True).agg(
         moved=pl.sum_horizontal(pl.col(name).cast(pl.Float64).max() for name in counters)
     )
-    # Seen from the client connections share the peer's port, seen from the server their own.
+    # At the client, connections share the peer's port; at the server, their own.
     beside = [
         pl.col("moved").max().over([name for name in key if name not in ("cookie", other)])
         for other in ("source_port", "destination_port")
@@ -91,7 +91,7 @@ def _arrow(path: Path) -> pl.DataFrame:
     reader = open_stream(path)
     if reader is None:
         raise StoreError(f"cannot read {path}: it is not an Arrow stream")
-    # Without what columns mean, in words: polars unpacks it too, and panics where the text is damaged.
+    # Without the columns' metadata, which polars decodes too: it panics if the text is damaged.
     schema = pa.schema([reader.schema.field(index).remove_metadata() for index in range(len(reader.schema))])
     batches = [batch.cast(schema) for batch in whole_batches(reader)]
     return frame_of(pa.Table.from_batches(batches, schema), path)

@@ -1,4 +1,4 @@
-"""The network of a run as its readers see it: nodes, links, and each direction of a link."""
+"""The network of a run for its readers: nodes, links, and each direction of a link."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ class StepSeries:
 
 @dataclass(frozen=True)
 class LinkDirection:
-    """One direction of a link: from the node that sends into it to the other; times in ns, the rate in bit/s.
+    """One direction of a link, from the sending node to the other; times in ns, the rate in bit/s.
 
-    Of a link with a trace of delivery opportunities (`traced`) the rate is their average.
+    If the link has a trace of delivery opportunities (`traced`), the rate is their average.
 
-    `queue` is in tc's syntax, None if the scenario gave tc commands instead (`raw`). `impairments` describes what else
-    the wire does to packets: loss, duplication, corruption, reordering. `series` has the rate, delay or loss if they
-    change during the run.
+    `queue` is in tc's syntax, None if the scenario gave tc commands instead (`raw`). `impairments` describes the
+    wire's other effects: loss, duplication, corruption, reordering. `series` has the rate, delay or loss if they change
+    during the run.
     """
 
     source: str
@@ -54,7 +54,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Network:
-    """Names of nodes in the scenario's order, those of them that forward, and the links."""
+    """Names of nodes in the scenario's order, the forwarding nodes, and the links."""
 
     nodes: tuple[str, ...]
     forwarding: frozenset[str]
@@ -95,7 +95,7 @@ def _direction(end: LabEnd, peer: LabEnd, changes: Sequence[LabChange]) -> LinkD
 
 
 def _step_series(wire: LabWire, changes: Sequence[LabChange]) -> Iterator[StepSeries]:
-    """The properties of a wire that its changes touch."""
+    """The properties of a wire that change."""
     wires = [(0, wire), *((change.at_ns, change.wire) for change in changes if change.wire)]
     rates = [(at_ns, (then.rate_bps or 0) * 1e-6) for at_ns, then in wires]
     yield from _series_of("rate", "Mbit/s", rates)

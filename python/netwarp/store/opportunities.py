@@ -1,4 +1,4 @@
-"""A link's delivery opportunities (a Mahimahi trace) as readers of records see them."""
+"""A link's delivery opportunities (a Mahimahi trace) for readers of records."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +15,9 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Opportunities:
-    """`counts` opportunities at each of `at_ms`, all again every `period_ms`; each lets `size_bytes` pass.
+    """`counts` opportunities at each of `at_ms`, repeated every `period_ms`, each for `size_bytes`.
 
-    A packet counts as its frame and `overhead_bytes`.
+    A packet counts as its frame plus `overhead_bytes`.
     """
 
     size_bytes: int
@@ -28,14 +28,14 @@ class Opportunities:
     counts: tuple[int, ...]
 
     def until(self, times_ns: Integers) -> Integers:
-        """How many there were from time 0 to each of these times, both included."""
+        """The number of opportunities from time 0 to each of these times, both included."""
         rounds = np.maximum(times_ns, 0) // (self.period_ms * NS_PER_MS)
         places = np.searchsorted(self._at_ns, times_ns - rounds * (self.period_ms * NS_PER_MS), side="right")
         found: Integers = np.where(times_ns < 0, 0, rounds * self._sums[-1] + self._sums[places])
         return found
 
     def bits_until(self, times_ns: Integers) -> NDArray[np.float64]:
-        """What they could have let through by then."""
+        """The bits that they could have delivered by each of these times."""
         return self.until(times_ns).astype(np.float64) * (8.0 * self.size_bytes)
 
     @cached_property
@@ -48,7 +48,7 @@ class Opportunities:
 
 
 def opportunities_of(end: LabEnd) -> Opportunities | None:
-    """Those of an end of a link in a lab; None where it has a rate."""
+    """The opportunities of an end of a link in a lab; None if it has a rate."""
     found = end.opportunities
     if found is None:
         return None

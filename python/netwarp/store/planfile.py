@@ -1,4 +1,4 @@
-"""What `plan.json` says, and whether two of them mean the same results."""
+"""The content of `plan.json`, and whether two plans mean the same results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from netwarp.store.documents import PlanJson, PlannedRunJson
 
 IMPORTED = "import"
-"""The engine of a plan whose runs others made (`netwarp import`)."""
+"""The engine of a plan whose runs were imported (`netwarp import`)."""
 
 
 def refuse_other_plan(path: Path, here: PlanJson, wanted: PlanJson) -> None:
-    """Raise PlanMismatchError if the plan of the result at `path` asks for other runs than the wanted one."""
+    """Raise PlanMismatchError if the plan of the result at `path` has other runs than the wanted one."""
     if same_plan(here, wanted):
         return
     raise PlanMismatchError(
@@ -26,7 +26,7 @@ def refuse_other_plan(path: Path, here: PlanJson, wanted: PlanJson) -> None:
 
 
 def same_plan(one: PlanJson, other: PlanJson) -> bool:
-    """Whether both ask for the same runs under the same names, in whatever order."""
+    """Whether both plans have the same runs under the same names, in any order."""
     return bool(_sense(one) == _sense(other))
 
 
@@ -52,5 +52,5 @@ def _sense(plan: PlanJson) -> tuple[str | None, list[str] | None, dict[str, str]
 
 
 def place_of(run: PlannedRunJson) -> str:
-    """Where a run stands, as text: JSON, so that a plan as read from a file equals the one that was written."""
+    """The point of a run as JSON, so that a plan that was read from a file equals the one that was written."""
     return json.dumps([run["seed"], run.get("case"), run.get("point")], sort_keys=True)

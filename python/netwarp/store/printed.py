@@ -1,4 +1,4 @@
-"""What a run's command printed: `command.out` and `command.err`."""
+"""The output of a run's command: `command.out` and `command.err`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 OUTPUT, ERRORS = "command.out", "command.err"
 """The files of a run."""
 LONGEST = 2000
-"""Characters of a line that are read."""
+"""The most characters of a line that are read."""
 
 
 def last_lines(run: Path, name: str, count: int) -> list[str]:
-    """The last `count` lines of one of the files, long ones cut; none if there is no such file. Raises OSError."""
+    """The last `count` lines of one of the files, long ones cut; empty if the file is missing. Raises OSError."""
     path = run / name
     if not path.is_file():
         return []
@@ -22,7 +22,7 @@ def last_lines(run: Path, name: str, count: int) -> list[str]:
 
 
 def excerpt(run: Path, count: int) -> Iterator[str]:
-    """The last `count` lines of each file, below its name; nothing of a file that is empty or cannot be read."""
+    """The last `count` lines of each file, below its name, without files that are empty or cannot be read."""
     for name in (OUTPUT, ERRORS):
         try:
             lines = last_lines(run, name, count)

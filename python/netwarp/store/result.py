@@ -1,4 +1,4 @@
-"""The result directory: what `netwarp run` makes.
+"""The result directory, which `netwarp run` makes.
 
 DIR/manifest.json scenario.toml plan.json runs/<id>/ summary.{csv,parquet} statistics.{csv,parquet} plots/
 """
@@ -18,10 +18,11 @@ from netwarp.store.documents import ManifestJson, PlanJson
 from netwarp.store.errors import NoResultError, StoreError
 from netwarp.store.files import write_atomic
 from netwarp.store.making import ResultWriter, begin_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import scan_streams
-from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
+from netwarp.store.summary import PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
 from netwarp.store.tables import read_parquet
 from netwarp.threads import on_each
 
@@ -40,20 +41,20 @@ class ResultDir(ResultWriter):
     """One result directory; opening it reads nothing."""
 
     chosen: frozenset[str] | None = None
-    """The ids of the runs that are looked at; None: all that are planned."""
+    """The ids of the selected runs; None: all planned runs."""
 
     def only(self, run_ids: Collection[str]) -> "ResultDir":
-        """The same result, as if these runs alone had been planned."""
+        """The same result, as if only these runs had been planned."""
         return ResultDir(self.path, frozenset(run_ids))
 
     @cached_property
     def failed(self) -> int:
-        """How many of its runs failed. Raises StoreError."""
-        return sum(outcome.status == "failed" for outcome in self.outcomes())
+        """The number of its runs that failed. Raises StoreError."""
+        return sum(outcome.status == RunStatus.FAILED for outcome in self.outcomes())
 
     @property
     def plots(self) -> Path:
-        """Where figures are."""
+        """The directory of figures."""
         return self.path / "plots"
 
     @cached_property
@@ -71,31 +72,31 @@ class ResultDir(ResultWriter):
     def good(self) -> list[PlannedRun]:
         """The runs that have been made and did not fail, in the plan's order. Raises StoreError."""
         made = (run for run in self.planned if self.is_complete(run.id))
-        return [run for run in made if self.run(run.id).status().get("status") != "failed"]
+        return [run for run in made if self.run(run.id).status()["status"] != RunStatus.FAILED]
 
     @cached_property
     def axes(self) -> list[str]:
-        """What differs between runs: `case` if there are cases, then the swept paths in the scenario's order."""
+        """The axes by which runs differ: `case` if there are cases, then the swept paths in the scenario's order."""
         return axes_of(self.plan, self.planned)
 
     @property
     def baseline(self) -> str | None:
-        """The case that the others are compared with, if the scenario names one (`baseline`)."""
+        """The case with which the others are compared, if the scenario names one (`baseline`)."""
         named = self.plan.get("baseline")
         return None if named is None else str(named["case"])
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What was set on the command line (`--set`), in order."""
+        """The settings of the command line (`--set`), in order."""
         asked = self.plan.get("asked")
         return tuple(asked.get("settings", ())) if asked else ()
 
     def settings_of(self, case: str) -> Mapping[str, Json]:
-        """What a case sets, by path; nothing is known of the cases of old results."""
+        """The settings of a case, by path; empty for old results, which lack them."""
         return dict(self.plan.get("cases", {}).get(case, {}))
 
     def usual_value(self, path: str) -> Json:
-        """What the scenario says of a path that a case sets, as written; None if it says nothing."""
+        """The scenario's value of a path that a case sets, as written; None if it has none."""
         baseline = self.plan.get("baseline")
         return baseline.get("usual", {}).get(path) if baseline else None
 
@@ -118,24 +119,24 @@ class ResultDir(ResultWriter):
         return scan_streams(paths, TABLES[table], labels)
 
     def outcomes(self) -> list[RunOutcome]:
-        """Status and metrics of every planned run, in the plan's order; one not made yet is `missing`."""
+        """Status and metrics of every planned run, in the plan's order; a run that is not made yet is `missing`."""
         return [self.outcome(run) for run in self.planned]
 
     def write_summary(
         self, reported: Collection[str] = (), derive: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     ) -> pl.DataFrame:
-        """Write `summary.parquet` and `summary.csv` from the runs' metrics, atomically; returns the frame.
+        """Write `summary.parquet` and `summary.csv` from the runs' metrics, atomically, and return the frame.
 
         A failed or missing run is one row without scope, name, metric and value, and a warning in the log, unless its
-        id is in `reported`: the user has seen its reason. `derive` adds rows that follow from several runs. Raises
+        id is in `reported`: then the user has seen its reason. `derive` adds rows computed from several runs. Raises
         StoreError.
         """
         outcomes = self.outcomes()
-        if missing := sum(outcome.status == MISSING for outcome in outcomes):
+        if missing := sum(outcome.status == RunStatus.MISSING for outcome in outcomes):
             _LOG.warning("%d of %d runs have not been made yet", missing, len(outcomes))
         for outcome in outcomes:
-            if outcome.status not in ("ok", MISSING) and outcome.run.id not in reported:
-                left = "left out of the metrics" if outcome.status == "failed" else "left out of aggregates"
+            if outcome.status not in (RunStatus.OK, RunStatus.MISSING) and outcome.run.id not in reported:
+                left = "left out of the metrics" if outcome.status == RunStatus.FAILED else "left out of aggregates"
                 _LOG.warning(
                     "run %s %s, %s: %s", outcome.run.id, outcome.status, left, outcome.reason or "no reason given"
                 )
@@ -162,13 +163,13 @@ class ResultDir(ResultWriter):
         """Status and metrics of a planned run. Raises StoreError."""
         directory = self.run(run.id)
         if not self.is_complete(run.id):
-            return RunOutcome(run, MISSING, "it has not been made", None)
+            return RunOutcome(run, RunStatus.MISSING, "it has not been made", None)
         status = directory.status()
-        kind, reason = str(status.get("status")), status.get("reason")
-        if kind == "failed":
+        kind, reason = status["status"], status.get("reason")
+        if kind == RunStatus.FAILED:
             return RunOutcome(run, kind, reason, None)
         if not directory.metrics_path.exists():
-            return RunOutcome(run, "failed", "it has no metrics", None)
+            return RunOutcome(run, RunStatus.FAILED, "it has no metrics", None)
         return RunOutcome(run, kind, reason, directory.metrics())
 
 
@@ -183,9 +184,9 @@ def open_result(path: Path) -> ResultDir:
 
 
 def open_verified(path: Path) -> ResultDir:
-    """Open a result directory whose records are what was written when its runs were made, by their digests.
+    """Open a result directory and verify by their digests that its records are unchanged.
 
-    Raises StoreError if there is no `plan.json` in it, or if the files of a run have changed since.
+    Raises StoreError if it has no `plan.json`, or if the files of a run have changed since the run was made.
     """
     result = open_result(path)
     made = [run.id for run in result.planned if result.is_complete(run.id)]
@@ -203,6 +204,6 @@ def open_verified(path: Path) -> ResultDir:
 
 @contextmanager
 def create_result(path: Path, *, scenario_toml: str, plan: PlanJson, manifest: ManifestJson) -> Iterator[ResultDir]:
-    """As `begin_result`, for those who read the result as well."""
+    """Begin a result as `begin_result` does, for callers that also read it."""
     with begin_result(path, scenario_toml=scenario_toml, plan=plan, manifest=manifest):
         yield ResultDir(path)

@@ -1,4 +1,4 @@
-"""Rows of tables by the names of their columns, for readers that look at them one by one (`store/schemas.py`)."""
+"""Rows of tables by the names of their columns, for readers that process single rows (`store/schemas.py`)."""
 
 from __future__ import annotations
 

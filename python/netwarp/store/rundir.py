@@ -15,6 +15,7 @@ from netwarp.store.documents import RunDocument, StatusJson, checked
 from netwarp.store.errors import StoreError
 from netwarp.store.files import open_regular, read_json, write_atomic
 from netwarp.store.network import Network, network_of
+from netwarp.store.run_status import RunStatus
 from netwarp.store.schemas import TABLES
 from netwarp.store.status import read_status, write_status
 from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
@@ -32,7 +33,7 @@ class RunDir:
 
     @cached_property
     def description(self) -> Description:
-        """What the run was (`run.json`, with the lab in it or beside it). Raises StoreError."""
+        """The description of the run (`run.json`, with the lab in it or beside it). Raises StoreError."""
         return describe(self.document)
 
     @cached_property
@@ -42,7 +43,7 @@ class RunDir:
 
     @property
     def lab(self) -> Lab:
-        """The lab that its engine got, with what was found of it after the run. Raises StoreError."""
+        """The lab that its engine got, with the parts that were found after the run. Raises StoreError."""
         return self.document.lab
 
     @property
@@ -55,7 +56,7 @@ class RunDir:
         return checked(run, RunDocument, self.path / "run.json")
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """A lazy frame of a table by name (`packets`, `acks` …); missing, empty, cut-short files are no errors."""
+        """A lazy frame of a table by name (`packets`, `acks` …); missing, empty or cut-short files are not errors."""
         return scan_stream(self.path / TABLES[table].file, TABLES[table])
 
     def state(self, table: str) -> StreamState:
@@ -68,11 +69,11 @@ class RunDir:
 
     @property
     def metrics_path(self) -> Path:
-        """Where this run's metrics are."""
+        """The path of this run's metrics."""
         return self.path / "metrics.parquet"
 
     def metrics(self) -> pl.DataFrame:
-        """Metrics of this run: scope, name, metric, value. Raises StoreError if there are none yet."""
+        """The metrics of this run: scope, name, metric, value. Raises StoreError if they are missing."""
         return read_parquet(self.metrics_path, METRICS_SCHEMA)
 
     def write_metrics(self, metrics: pl.DataFrame, computed_by: str = "") -> None:
@@ -84,7 +85,7 @@ class RunDir:
         )
 
     def metrics_computed_by(self) -> str | None:
-        """The digest that `write_metrics` stored; None if there are no metrics that can be read."""
+        """The digest that `write_metrics` stored; None if no metrics can be read."""
         try:
             with open_regular(self.metrics_path) as file:
                 metadata = pq.ParquetFile(file).metadata.metadata or {}
@@ -96,7 +97,7 @@ class RunDir:
         """`status.json`: status, reason, seconds. Raises StoreError."""
         return read_status(self.path)
 
-    def write_status(self, status: str, reason: str | None, **facts: Any) -> None:
+    def write_status(self, status: RunStatus, reason: str | None, **facts: Any) -> None:
         """Write `status.json`, the only file with wall-clock facts. Raises StoreError, ValueError."""
         write_status(self.path, status, reason, **facts)
 

@@ -1,7 +1,7 @@
-"""The tables of a run directory: columns, Arrow types, units and meanings, all stated here and nowhere else.
+"""The tables of a run directory: columns, Arrow types, units and meanings, which are stated only here.
 
-`make generate` writes what follows from them: the agent's `tables.rs` and `docs/records.md`. A column is named with the
-kernel's spelling, then its unit (`_ns _us _ms _bytes _pkts _bps`). Times are nanoseconds from the run's start (t0).
+`make generate` makes the agent's `tables.rs` and `docs/records.md` from them. A column's name is the kernel's, then
+its unit (`_ns _us _ms _bytes _pkts _bps`). Times are nanoseconds from the run's start (t0).
 """
 
 from collections.abc import Mapping

@@ -1,32 +1,32 @@
-"""`status.json`: how a run went, and the only file of a run with facts of the wall clock."""
+"""`status.json`: the status of a run; the only file of a run with wall-clock facts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netwarp.store.files import read_json, write_json
+from netwarp.store.run_status import WRITTEN, RunStatus
 
 if TYPE_CHECKING:
     from netwarp.store.documents import StatusJson
 
-STATUSES = ("ok", "suspect", "failed")
 NAME = "status.json"
 
 
 def read_status(run: Path) -> "StatusJson":
     """Status, reason, seconds of a run directory. Raises StoreError."""
-    from netwarp.store.documents import StatusJson, checked  # of runs that are still to be made there is none
+    from netwarp.store.documents import StatusJson, checked  # lazy: runs that are not made yet have no status
 
     return checked(read_json(run / NAME), StatusJson, run / NAME)
 
 
 def is_by_host(run: Path) -> bool:
-    """Whether the machine that made a run is why it failed: made again, it may well succeed. Raises StoreError."""
+    """Whether a run failed because of the machine that made it, so that it may succeed again. Raises StoreError."""
     status = read_status(run)
-    return status["status"] == "failed" and bool(status.get("by_host"))
+    return status["status"] == RunStatus.FAILED and bool(status.get("by_host"))
 
 
-def write_status(run: Path, status: str, reason: str | None, **facts: Any) -> None:
+def write_status(run: Path, status: RunStatus, reason: str | None, **facts: Any) -> None:
     """Write it into a run directory. Raises StoreError, ValueError."""
-    if status not in STATUSES:
-        raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+    if status not in WRITTEN:
+        raise ValueError(f"status must be one of {', '.join(WRITTEN)}, not {str(status)!r}")
     write_json(run / NAME, {"status": status, "reason": reason, **facts})

@@ -1,4 +1,4 @@
-"""Reading Arrow IPC streams lazily, whatever state a dying run left them in."""
+"""Reads Arrow IPC streams lazily, also if a failed run left them incomplete."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ Row = Mapping[str, Cell]
 
 
 class StreamState(StrEnum):
-    """What a stream's file looks like."""
+    """The state of a stream's file."""
 
     MISSING = "missing"
     EMPTY = "empty"  # no bytes, or not even a whole schema
@@ -33,7 +33,7 @@ class StreamState(StrEnum):
 
 
 def write_stream(path: Path, table: Table, rows: Iterable[Row]) -> None:
-    """Write rows as the table's stream; a column that a row lacks is absent in it. Raises StoreError."""
+    """Write rows as the table's stream; a column that a row lacks is null. Raises StoreError."""
     content = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema)
     with (
         store_errors(path, "write"),
@@ -52,9 +52,9 @@ def polars_schema(table: Table) -> pl.Schema:
 def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
     """A lazy frame over the stream at `path`, with exactly the columns of `table`.
 
-    The file is mapped, not read: only the asked-for columns of one chunk at a time are touched. Rows end at the last
-    whole batch; a missing or empty file has no rows. Nullable columns the file lacks are absent in every row.
-    Raises StoreError if the file is no Arrow stream or lacks a column that must be there.
+    The file is mapped: only the requested columns of one chunk at a time are read. Rows end at the last whole batch; a
+    missing or empty file has no rows. Nullable columns that the file lacks are null in every row.
+    Raises StoreError if the file is not an Arrow stream or lacks a required column.
     """
     return scan_streams([path], table, [])
 
@@ -62,8 +62,8 @@ def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
 def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series]) -> pl.LazyFrame:
     """Scan several streams of a table, one after the other; each row begins with the labels of its stream.
 
-    Each of `labels` has a value for each stream. It is one source, however many streams there are: what polars makes
-    of a union grows with the square of its parts. Raises StoreError as `scan_stream` does.
+    Each of `labels` has a value for each stream. All streams are one source, because polars' plan of a union grows with
+    the square of its parts. Raises StoreError as `scan_stream` does.
     """
     own = polars_schema(table)
     schema = pl.Schema({label.name: label.dtype for label in labels} | dict(own))
@@ -78,7 +78,7 @@ def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series
         named = [label for label in labels if label.name in wanted]
         yield pl.DataFrame(schema={name: schema[name] for name in wanted})
         for number, path in enumerate(paths):
-            # At least one of its own, by which it is known how many rows there are.
+            # At least one column of the stream, which gives the number of rows.
             inner = [name for name in wanted if name in own] or list(own)[:1]
             for frame in _frames(path, table, inner, own):
                 part = frame if left is None else frame.head(left)
@@ -99,7 +99,7 @@ def has_rows(path: Path) -> bool:
 
 
 def stream_state(path: Path) -> StreamState:
-    """In which state the writer left the file; reads headers of batches only (the file is mapped)."""
+    """The state in which the writer left the file; reads only the headers of batches (the file is mapped)."""
     if not path.exists():
         return StreamState.MISSING
     if (reader := open_stream(path)) is None:
@@ -123,7 +123,7 @@ def open_stream(path: Path) -> pa.RecordBatchStreamReader | None:
         mapped = pa.memory_map(os.fsencode(path))
     try:
         reader = pa.ipc.open_stream(mapped)
-        _ = reader.schema.names, reader.schema.types  # both are decoded when they are asked for
+        _ = reader.schema.names, reader.schema.types  # decodes both, to find errors here
         return reader
     except (pa.ArrowException, OSError, ValueError) as error:
         if _is_cut_short(path):
@@ -140,12 +140,12 @@ _KINDS = (
     pa.types.is_string_view,
     pa.types.is_null,
 )
-"""Types that netwarp's tables have, and others' for the same values. Of some that there are besides, polars panics."""
+"""Types of netwarp's tables, and other types for the same values. Polars panics on some types beyond these."""
 
 
 def frame_of(content: pa.Table, path: Path) -> pl.DataFrame:
-    """Arrow's table as polars' frame. Raises StoreError if a name stands twice, or a column has another type than
-    numbers and texts; `path` is where the table comes from."""
+    """Convert an Arrow table to a polars frame. Raises StoreError if a name occurs twice, or if the values of a column
+    are not numbers or text; `path` is the source of the table."""
     names: set[str] = set()
     for field in content.schema:
         if field.name in names:
@@ -156,14 +156,14 @@ def frame_of(content: pa.Table, path: Path) -> pl.DataFrame:
                 "expected numbers or text"
             )
         names.add(field.name)
-    # Without its metadata, which nobody needs of it, and of whose bytes polars panics if they are no text.
+    # Without the metadata: polars panics if it is not text.
     frame = pl.from_arrow(pa.table(content.columns, names=content.schema.names))
     assert isinstance(frame, pl.DataFrame)
     return frame
 
 
 def _check(path: Path, table: Table) -> None:
-    """Refuse a file that cannot be the table's, before polars reads it, which would hide the sentence in its own."""
+    """Refuse a file that is not the table's, before polars reads it and wraps the error in its own."""
     if (reader := open_stream(path)) is None:
         return
     for name in table.schema.names:
@@ -174,7 +174,7 @@ def _check(path: Path, table: Table) -> None:
 
 
 def _is_cut_short(path: Path) -> bool:
-    """Whether the file is the beginning of a stream, ended within its schema message."""
+    """Whether the file ends within the schema message at the beginning of a stream."""
     with path.open("rb") as file:
         head = file.read(8)
     size = int.from_bytes(head[4:8], "little")
@@ -184,7 +184,7 @@ def _is_cut_short(path: Path) -> bool:
 def whole_batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
     """The whole batches; a batch that was cut short ends them. Raises StoreError if one is damaged.
 
-    A batch is checked before anyone computes with it: an offset that points elsewhere would end the process.
+    A batch is validated before it is used: an offset that points outside would crash the process.
     """
     while True:
         try:
@@ -208,7 +208,7 @@ def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> I
         yield pl.DataFrame(schema=target)
         return
     present = [name for name in wanted if name in reader.schema.names]
-    # Without what columns mean, in words: polars unpacks it too, and panics where the text is damaged.
+    # Without the columns' metadata, which polars decodes too: it panics if the text is damaged.
     arrow_schema = pa.schema([reader.schema.field(name).remove_metadata() for name in present])
     pending: list[pa.RecordBatch] = []
     rows = 0
@@ -223,10 +223,10 @@ def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> I
 
 
 def _check_presence(batch: pa.RecordBatch, table: Table, columns: list[str], path: Path) -> None:
-    """Refuse a batch that lacks a value where the table always has one."""
+    """Refuse a batch that lacks a required value."""
     for name in columns:
         if batch.column(name).null_count and not table.schema.field(name).nullable:
-            raise StoreError(f"cannot read {path}: column {name} has no value in some row, which every row must have")
+            raise StoreError(f"cannot read {path}: column {name} lacks a value in some row; every row must have one")
 
 
 def _conform(arrow: Any, target: pl.Schema, path: Path) -> pl.DataFrame:

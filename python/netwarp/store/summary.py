@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netwarp.json_values import Json
+from netwarp.store.run_status import RunStatus
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from netwarp.store.documents import PlanJson
 
 CASE = "case"
-MISSING = "missing"
-"""The status of a run that has not been made yet; those of made ones are in `rundir`."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +27,16 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What became of a planned run; `metrics` (scope, name, metric, value) is None for a failed one."""
+    """The outcome of a planned run; `metrics` (scope, name, metric, value) is None for a failed one."""
 
     run: PlannedRun
-    status: str
+    status: RunStatus
     reason: str | None
     metrics: "pl.DataFrame | None"
 
 
 def axes_of(plan: "PlanJson", runs: Sequence[PlannedRun]) -> list[str]:
-    """What differs between runs: `case` if there are cases, then the swept paths in the plan's order (`axes`)."""
+    """The axes by which runs differ: `case` if there are cases, then the swept paths in the plan's order (`axes`)."""
     found = dict.fromkeys(path for run in runs for path in run.point)
     return list(dict.fromkeys([*([CASE] if CASE in found else []), *map(str, plan.get("axes", ())), *found]))
 
@@ -57,10 +56,10 @@ def planned_runs(plan: "PlanJson") -> list[PlannedRun]:
 def summary_frame(axes: Sequence[str], outcomes: Sequence[RunOutcome]) -> "pl.DataFrame":
     """Columns: run_id, seed, status, one per axis (its path), scope, name, metric, value; rows in the plan's order.
 
-    A failed run has one row, with scope, name, metric and value absent. An axis column is of the type all its values
-    share, else text (tables and lists as JSON).
+    A failed run has one row, with scope, name, metric and value null. The type of an axis's column is the common type
+    of its values, else text (tables and lists as JSON).
     """
-    # Lazily, here and below: a process that only draws needs the words for values, and no tables.
+    # Imported lazily here and below: a process that only draws needs the texts of values, not tables.
     import polars as pl
 
     columns = {axis: axis_series(axis, [o.run.point.get(axis) for o in outcomes]) for axis in axes}
@@ -99,7 +98,7 @@ def axis_series(axis: str, values: Sequence[Any]) -> "pl.Series":
 
 
 def axis_text(value: Any) -> str:
-    """One value of an axis as one line of text: words as they are, anything else as JSON."""
+    """One value of an axis as one line of text: text as it is, other values as JSON."""
     is_line = isinstance(value, str) and value.isprintable()
     return value if is_line else json.dumps(value, ensure_ascii=False, sort_keys=True)
 

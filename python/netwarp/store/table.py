@@ -43,7 +43,7 @@ class Column:
 
 
 def column(name: str, type_: str, unit: str, meaning: str) -> Column:
-    """One column of a table; refuses an unknown type at import."""
+    """One column of a table. Raises ValueError for an unknown type."""
     if type_.rstrip("?") not in _TYPES:
         raise ValueError(f"column {name}: unknown type {type_}")
     return Column(name, type_, unit, meaning)

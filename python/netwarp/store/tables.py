@@ -1,4 +1,4 @@
-"""Reading Parquet and CSV files of a result, even if they are damaged. A path is a file and never a pattern."""
+"""Reads Parquet and CSV files of a result, which may be damaged. A path is a file and never a pattern."""
 
 from pathlib import Path
 
@@ -14,10 +14,10 @@ _NONE = pl.Schema()
 
 
 def read_parquet(path: Path, columns: pl.Schema = _NONE) -> pl.DataFrame:
-    """The table at `path`. Raises StoreError if it cannot be read, or lacks one of
-    these columns with its type; it may have more.
+    """The table at `path`, with at least these columns. Raises StoreError if it cannot be read, or if one of them is
+    missing or has another type.
 
-    pyarrow reads it, because a damaged file makes polars panic, and its values are checked before they become polars'.
+    pyarrow reads it, because a damaged file makes polars panic, and validates its values before polars gets them.
     """
     try:
         with open_regular(path) as file, store_errors(path, "read"):
@@ -28,8 +28,8 @@ def read_parquet(path: Path, columns: pl.Schema = _NONE) -> pl.DataFrame:
     frame = frame_of(table, path)
     for name, kind in columns.items():
         if frame.schema.get(name) != kind:
-            found = frame.schema.get(name, "not there")
-            raise StoreError(f"cannot read {path}: its column {name} should be {kind}, and is {found}")
+            found = frame.schema.get(name, "missing")
+            raise StoreError(f"cannot read {path}: its column {name} is {found}; expected {kind}")
     return frame
 
 

@@ -1,4 +1,4 @@
-"""Studies: what belongs to one question alone, beside the core, which knows none of them.
+"""Studies: the parts that serve one question, beside the core, which knows none of them.
 
-`base.py` says what a study may offer, `registry.py` finds those that are installed. Each folder here is a study.
+`base.py` defines what a study may offer, `registry.py` finds the installed studies. Each folder here is a study.
 """

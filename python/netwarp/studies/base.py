@@ -1,11 +1,11 @@
-"""What a study offers: scenarios, views, imports, exports, commands, and short words for its figures.
+"""The record of a study: scenarios, views, imports, exports, commands, and short words for its figures.
 
-A package offers a `Study` as an entry point of the group `netwarp.studies`. Netwarp's own are entry points of the
-package netwarp, and the core names none of them. A study's statements are offered by a view, which judges them and
-writes its findings (`netwarp.store.findings`).
+A package offers a `Study` as an entry point of the group `netwarp.studies`. Netwarp's studies are entry points of the
+package netwarp, and the core names none of them. A study's statements are judged by a view, which writes its findings
+(`netwarp.store.findings`).
 
-What is called is named by a reference, `package.module:function`, and imported when it is used: a record that names
-its functions loads nothing, so that `netwarp --help` stays quick.
+Functions are named by a reference, `package.module:function`, and imported when they are used: the record loads
+nothing, so that `netwarp --help` stays quick.
 """
 
 import re
@@ -17,15 +17,14 @@ _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class StudyError(ValueError):
-    """A study cannot be loaded, or two offer the same; the message is a sentence that says which and what to do."""
+    """A study cannot be loaded, or two offer the same name; the message is a sentence that says which, and a remedy."""
 
 
 @dataclass(frozen=True)
 class Export:
     """A format in which `netwarp export` writes results.
 
-    `function` is a reference to one that fits `netwarp.exports.Exporter`; `meaning` says in the command's help what
-    comes of it.
+    `function` is a reference to a `netwarp.exports.Exporter`; `meaning` describes the output in the command's help.
     """
 
     function: str
@@ -34,16 +33,16 @@ class Export:
 
 @dataclass(frozen=True)
 class Study:
-    """All that a study offers.
+    """A study with everything that it offers.
 
-    `scenarios`: a folder whose files NAME.toml are scenarios called NAME. `views`: what a scenario names in `views` → a
+    `scenarios`: a folder whose files NAME.toml are scenarios called NAME. `views`: name in a scenario's `views` → a
     reference to a `netwarp.views.View`. `imports`: references to `netwarp.imports.Importer`s. `exports`: by the name
     of their option, `--NAME`. `commands`: name → a reference to a function whose parameters and docstring are the
-    command's (cyclopts); the module that it is in is imported for `netwarp --help`, so it should load little.
-    `short_words`: regular expression → what figures write instead of what it matches in names of cases that are longer
-    than 12 characters, in this order. They hold in figures of all results: they should match this study's words alone.
+    command's (cyclopts); its module is imported for `netwarp --help`, so it should load little. `short_words`: regular
+    expression → its replacement in names of cases that are longer than 12 characters, in this order. They apply to
+    figures of all results, so they should match only this study's words.
 
-    A name that netwarp itself has stays netwarp's. If two studies have the same, using it is an error (`StudyError`).
+    A name of netwarp itself stays netwarp's. If two studies have the same name, using it is an error (`StudyError`).
     """
 
     scenarios: Path | None = None
@@ -54,7 +53,7 @@ class Study:
     short_words: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a reference or an expression that is not one."""
+        """Check references and expressions. Raises ValueError for an invalid one."""
         for reference in self.references:
             if not _REFERENCE.fullmatch(reference):
                 raise ValueError(f'"{reference}" is not a reference, package.module:function')
@@ -66,7 +65,7 @@ class Study:
 
     @property
     def references(self) -> Iterator[str]:
-        """Every reference in it."""
+        """All references of the study."""
         yield from self.views.values()
         yield from self.imports
         yield from (one.function for one in self.exports.values())

@@ -1,7 +1,7 @@
-"""The studies that are installed, netwarp's own among them, and what they offer by name.
+"""The installed studies, including netwarp's, and the parts that they offer by name.
 
-They are looked up when something is asked for that the core does not have, once in a process: reading what all
-installed packages say of themselves takes some ten milliseconds.
+They are looked up once in a process, when a name is not found in the core: reading the metadata of all installed
+packages takes some ten milliseconds.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ def unloadable() -> tuple[str, ...]:
 
 
 def names(kind: Kind) -> list[str]:
-    """The names of all that studies offer of a kind, sorted."""
+    """The names of everything of a kind that studies offer, sorted."""
     return sorted({name for _, study in studies() for name in _offers(study, kind)})
 
 
@@ -41,14 +41,14 @@ def scenario(name: str) -> Path | None:
 
 
 def scenarios() -> dict[str, Path]:
-    """All scenarios of studies, those that several of them offer left out."""
+    """All scenarios of studies, without names that several studies offer."""
     offered = [(name, file) for _, study in studies() for name, file in _scenarios(study).items()]
     count = Counter(name for name, _ in offered)
     return {name: file for name, file in offered if count[name] == 1}
 
 
 def exports() -> dict[str, str]:
-    """The export formats of studies, with what they mean, sorted."""
+    """The export formats of studies, with their meanings, sorted."""
     meanings = {name: one.meaning for _, study in studies() for name, one in study.exports.items()}
     return dict(sorted(meanings.items()))
 
@@ -69,14 +69,14 @@ def importers() -> Iterator[Any]:
 
 
 def short_words() -> Iterator[tuple[str, str]]:
-    """The short words of all studies: regular expression, what is written instead."""
+    """The short words of all studies: regular expression and replacement."""
     for _, study in studies():
         yield from study.short_words.items()
 
 
 @cache
 def _found() -> tuple[tuple[tuple[str, Study], ...], tuple[str, ...]]:
-    # Lazily: a command or a scenario of the core needs no study, and should not wait for this to load.
+    # Imported lazily: commands and scenarios of the core need no study, and should not wait for it.
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     found: list[tuple[str, Study]] = []
@@ -84,7 +84,7 @@ def _found() -> tuple[tuple[tuple[str, Study], ...], tuple[str, ...]]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         try:
             study = point.load()
-        except Exception as error:  # whatever a module of someone else's raises when it is imported
+        except Exception as error:  # the import of another package's module may raise anything
             unloadable.append(f'the study "{point.name}" cannot be loaded: {type(error).__name__}: {error}')
             continue
         if isinstance(study, Study):
@@ -106,7 +106,7 @@ def _offers(study: Study, kind: Kind) -> Mapping[str, object]:
 
 
 def _only(kind: Kind, name: str) -> Any:
-    """What the one study that has it offers under this name; None if none does. Raises StudyError for several."""
+    """The part that a study offers under this name; None if there is none. Raises StudyError if several offer it."""
     having = {of: _offers(study, kind)[name] for of, study in studies() if name in _offers(study, kind)}
     if len(having) > 1:
         raise StudyError(
@@ -116,7 +116,7 @@ def _only(kind: Kind, name: str) -> Any:
 
 
 def loaded(reference: str) -> Any:
-    """What a reference, `package.module:name`, names. Raises StudyError."""
+    """Load the object of a reference, `package.module:name`. Raises StudyError."""
     module, _, name = reference.partition(":")
     try:
         return getattr(import_module(module), name)

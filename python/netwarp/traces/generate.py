@@ -1,7 +1,7 @@
 """Generate the shipped traces: `python -m netwarp.traces.generate [FOLDER]`. Seeded; the same bytes every time.
 
-They are models, not measurements: each has the shape that the literature reports for its kind of link, and nothing of
-any operator's network. What each is made of stands at its function.
+They are models, not measurements: each has the shape that the literature reports for its kind of link, and no data of
+an operator's network. Each function documents its model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEP_MS = 100
 STEPS = LENGTH_S * 1000 // STEP_MS
 FRAME_BITS = 1514 * 8
 MIN_BPS = FRAME_BITS * 1000 // STEP_MS
-"""One full frame a step: what is slower would hold a frame beyond its step."""
+"""One full frame per step: at a lower rate a frame would occupy the link beyond its step."""
 
 
 def _rounded(rate_bps: float) -> int:
@@ -52,9 +52,9 @@ def lte() -> Iterator[str]:
 def wifi() -> Iterator[str]:
     """An 802.11n station (20 MHz, one stream, long guard interval) among others.
 
-    The modulation walks along the eight rates of IEEE 802.11-2012, table 20-30, a step up or down about once a second;
-    of its bits 65 % are left after the medium's overhead; and when neighbours are active (on for 2 s, off for 4 s on
-    the average, exponential), the station gets a third to a half of the air.
+    The modulation walks along the eight rates of IEEE 802.11-2012, table 20-30, one step up or down about once a
+    second; 65 % of its bits are left after the medium's overhead; and while neighbours are active (on for 2 s, off for
+    4 s on average, exponential), the station gets a third to a half of the air time.
     """
     rng = random.Random("netwarp wifi 1")
     rates = (6.5e6, 13e6, 19.5e6, 26e6, 39e6, 52e6, 58.5e6, 65e6)
@@ -106,7 +106,7 @@ TRACES: dict[str, Callable[[], Iterator[str]]] = {"lte": lte, "wifi": wifi, "sat
 
 
 def text_of(name: str) -> str:
-    """The whole file of a trace: what it is, as a comment, and its rows."""
+    """The whole file of a trace: its description as a comment, and its rows."""
     maker = TRACES[name]
     about = (maker.__doc__ or "").strip().splitlines()[0]
     head = f"# {about} A model, made by netwarp.traces.generate, which says of what.\n"

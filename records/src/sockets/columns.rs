@@ -1,5 +1,5 @@
-//! Sockets as columns of an Arrow table. Values are collected in buffers that the arrays then take over: no row is
-//! ever an object of its own.
+//! Sockets as columns of an Arrow table. Values are collected in buffers that become the arrays, without an object for
+//! each row.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -21,36 +21,36 @@ use crate::tables::sockets::COLUMNS;
 /// The process that holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// As the kernel has it: at most 15 bytes.
+    /// The kernel's name: at most 15 bytes.
     pub name: String,
-    /// In the namespace of the caller.
+    /// Process id in the namespace of the caller.
     pub pid: u32,
 }
 
-/// A socket at one instant, as a row gets it.
+/// A socket at one instant, for one row.
 pub struct Entry<'a> {
     /// When it was sampled.
     pub time_ns: i64,
-    /// The lab's node; empty for the monitor, which knows none.
+    /// The lab's node; empty in the monitor.
     pub node: &'a str,
-    /// What the kernel reported.
+    /// The kernel's report.
     pub socket: Socket<'a>,
-    /// None where it is not looked for, or not known.
+    /// None if it is not requested or not known.
     pub process: Option<Arc<Process>>,
 }
 
-/// So many entries are best handed on at once: they stay in the processor's cache while column after column is read
-/// from them.
+/// Number of entries to pass at once: they stay in the processor's cache while one column after the other is read from
+/// them.
 pub const ENTRIES: usize = 32;
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// When the socket was sampled.
     Time,
     /// The lab's node.
     Node,
-    /// The kernel's number of the socket.
+    /// The kernel's number for the socket.
     Cookie,
     /// The address of this end …
     Source,
@@ -88,7 +88,7 @@ impl Column {
         }
     }
 
-    /// As `sockets.arrows` has it; what only the monitor shows is not in that table.
+    /// The column of `sockets.arrows`; columns that only the monitor has are not in that table.
     pub fn in_table(self) -> table::Column {
         if let Some(column) = COLUMNS.iter().find(|c| c.name == self.name()) {
             return column.clone();
@@ -118,30 +118,30 @@ fn kind(width: Width) -> DataType {
     }
 }
 
-/// Rows of the columns that were asked for, until they are taken as arrays.
+/// Rows of the chosen columns, until they are taken as arrays.
 pub struct Columns {
     parts: Vec<(Column, Buffer)>,
     rows: usize,
 }
 
 impl Columns {
-    /// No rows of these columns yet.
+    /// Makes an empty set of these columns.
     pub fn new(columns: &[Column]) -> Self {
         let parts = columns.iter().map(|&c| (c, Buffer::of(c))).collect();
         Self { parts, rows: 0 }
     }
 
-    /// The columns as a table has them.
+    /// The columns in the form of a table.
     pub fn in_table(&self) -> Vec<table::Column> {
         self.parts.iter().map(|(c, _)| c.in_table()).collect()
     }
 
-    /// How many rows wait to be taken.
+    /// Number of rows that have not been taken.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// One row for each entry. Goes through them column by column, so that what kind a column is of is asked once.
+    /// Adds one row for each entry, column by column, so that each column's kind is checked once.
     pub fn extend(&mut self, entries: &[Entry]) {
         for (column, buffer) in &mut self.parts {
             match column {
@@ -169,7 +169,7 @@ impl Columns {
         self.rows += entries.len();
     }
 
-    /// The rows so far, as arrays in the order of the columns; none are left.
+    /// Takes the rows so far, as arrays in the order of the columns.
     pub fn take(&mut self) -> Vec<ArrayRef> {
         self.rows = 0;
         self.parts.iter_mut().map(|(_, b)| b.take()).collect()
@@ -200,7 +200,7 @@ impl Buffer {
         }
     }
 
-    /// A number of the kernel's. Where every entry has it, or none, nothing is asked of the single one.
+    /// Adds a number of the kernel. If every entry has it, or none, single entries are not checked.
     fn field(&mut self, field: &Field, entries: &[Entry]) {
         match field.width {
             Width::U32 => self.plain(field, entries, u32::from_ne_bytes),
@@ -278,7 +278,7 @@ impl Buffer {
     }
 }
 
-/// The next batch is likely to be as long: the new buffer has room for it.
+/// The next batch is likely to be as long, so the new buffer has room for it.
 fn array<T: ArrowPrimitiveType>(
     values: &mut Vec<T::Native>,
     present: &mut NullBufferBuilder,
@@ -314,7 +314,7 @@ fn extend<T: Default>(
     }
 }
 
-/// An address as text: hundreds of thousands a second, for which the standard library's formatting takes its time.
+/// Writes an address as text; with hundreds of thousands a second, the standard library's formatting is too slow.
 pub fn write_address(text: &mut Vec<u8>, ip: IpAddr) {
     match ip {
         IpAddr::V4(v4) => {

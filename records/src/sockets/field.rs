@@ -1,5 +1,5 @@
-//! Numbers that the kernel reports of a socket: each by its column name, the block in which it stands, place and width.
-//! Blocks are netlink attributes (INET_DIAG_… of linux/inet_diag.h); block 0 is the message's own header.
+//! Numbers that the kernel reports about a socket: each with its column name, block, offset and width. Blocks are
+//! netlink attributes (INET_DIAG_… of linux/inet_diag.h); block 0 is the message's own header.
 
 pub const HEADER: u16 = 0;
 pub const INET_DIAG_INFO: u16 = 2;
@@ -8,10 +8,10 @@ pub const INET_DIAG_CONG: u16 = 4;
 pub const INET_DIAG_SKMEMINFO: u16 = 7;
 const INET_DIAG_DCTCPINFO: u16 = 9;
 const INET_DIAG_BBRINFO: u16 = 16;
-/// One more than the highest block of interest.
+/// One more than the highest block in use.
 pub const BLOCKS: usize = 17;
 
-/// How a number is stored.
+/// The encoding of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     /// One byte.
@@ -22,24 +22,24 @@ pub enum Width {
     U32,
     /// Eight bytes.
     U64,
-    /// So many bits of a byte, from this one up: (lowest, mask).
+    /// Bits of a byte: (lowest, mask).
     Bits(u8, u8),
     /// The lowest bit of a byte.
     Flag,
     /// Bytes per second in 64 bits, 0 or all ones for none; reported in bits per second.
     Rate,
-    /// A time in 32 bits that 0 or all ones stand for before the first sample: an estimate of the RTT.
+    /// A time in 32 bits, 0 or all ones before the first sample: an estimate of the RTT.
     Estimate,
-    /// A time in 32 bits that 0 or the largest signed number stand for before the first sample (vegas_enable() and
-    /// tcp_vegas_init() in net/ipv4/tcp_vegas.c).
+    /// A time in 32 bits, 0 or the largest signed number before the first sample (vegas_enable() and tcp_vegas_init()
+    /// in net/ipv4/tcp_vegas.c).
     Vegas,
-    /// A time in 32 bits that means something only if the estimate before it does: until there is a sample of the RTT,
-    /// its variation is what the first timeout is made of (TCP_TIMEOUT_INIT, tcp_init_sock()).
+    /// A time in 32 bits that is valid only if the estimate before it is: until there is a sample of the RTT, its
+    /// variation holds the basis of the first timeout (TCP_TIMEOUT_INIT, tcp_init_sock()).
     Variation,
 }
 
 impl Width {
-    /// The value at `at`; `None` where the kernel gave fewer bytes, or has it as "none".
+    /// The value at `at`; `None` if the kernel returned fewer bytes, or the value means "none".
     pub fn read(self, bytes: &[u8], at: usize) -> Option<u64> {
         match self {
             Self::U8 => bytes.get(at).map(|&b| u64::from(b)),
@@ -93,7 +93,7 @@ impl Field {
 /// The socket's state (1 established …), which is in the header.
 pub const STATE: Field = Field::new(HEADER, "state", 1, Width::U8);
 
-/// The rest of struct inet_diag_msg that is reported.
+/// The other reported fields of struct inet_diag_msg.
 pub const MESSAGE: &[Field] = &[
     Field::new(HEADER, "recv_queue_bytes", 56, Width::U32),
     Field::new(HEADER, "send_queue_bytes", 60, Width::U32),
@@ -101,7 +101,7 @@ pub const MESSAGE: &[Field] = &[
     Field::new(HEADER, "inode", 68, Width::U32),
 ];
 
-/// The blocks of single congestion controls: tcp_bbr_info, tcpvegas_info, tcp_dctcp_info.
+/// The blocks of individual congestion controls: tcp_bbr_info, tcpvegas_info, tcp_dctcp_info.
 pub const CONTROLS: &[Field] = &[
     Field::new(INET_DIAG_BBRINFO, "bbr_bw_bps", 0, Width::Rate),
     Field::new(INET_DIAG_BBRINFO, "bbr_min_rtt_us", 8, Width::Estimate),
@@ -118,7 +118,7 @@ pub const CONTROLS: &[Field] = &[
     Field::new(INET_DIAG_DCTCPINFO, "dctcp_ab_tot_bytes", 12, Width::U32),
 ];
 
-/// SK_MEMINFO_… of linux/sock_diag.h, what ss prints as `skmem`.
+/// SK_MEMINFO_… of linux/sock_diag.h, which ss prints as `skmem`.
 pub const MEMORY: &[Field] = &[
     Field::new(INET_DIAG_SKMEMINFO, "skmem_rmem_alloc_bytes", 0, Width::U32),
     Field::new(INET_DIAG_SKMEMINFO, "skmem_rcvbuf_bytes", 4, Width::U32),

@@ -13,7 +13,7 @@ pub use request::{MOVING, request};
 pub use socket::Socket;
 pub use tcp_info::{FIELDS, KNOWN, TcpInfo};
 
-/// Column of a sample's time, and of what a socket is.
+/// Columns of a sample's time, and of a socket's identity.
 pub const IDENTITY: &[Column] = &[
     Column::Time,
     Column::Node,
@@ -25,7 +25,7 @@ pub const IDENTITY: &[Column] = &[
     Column::CongestionControl,
 ];
 
-/// The columns of `sockets.arrows`, in their order: the identity, then every number of the kernel's.
+/// The columns of `sockets.arrows`, in their order: the identity, then every number of the kernel.
 pub fn recorded() -> Vec<Column> {
     let numbers = [&STATE].into_iter().chain(FIELDS).chain(CONTROLS);
     IDENTITY

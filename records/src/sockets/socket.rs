@@ -11,12 +11,12 @@ const MESSAGE: usize = 72;
 /// A socket at one instant.
 pub struct Socket<'a> {
     payload: &'a [u8],
-    /// Where each block begins in the payload, and its length; (0, 0) if it is not there.
+    /// Position of each block in the payload, and its length; (0, 0) if it is missing.
     blocks: [(u16, u16); BLOCKS],
 }
 
 impl<'a> Socket<'a> {
-    /// `payload` is a netlink message without its header; `None` if it is too short to be a socket.
+    /// Parses a netlink message without its header; `None` if it is too short to be a socket.
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
         let rest = payload.get(MESSAGE..)?;
         let mut blocks = [(0, 0); BLOCKS];
@@ -30,7 +30,7 @@ impl<'a> Socket<'a> {
         Some(Self { payload, blocks })
     }
 
-    /// The bytes of a block; none if the kernel did not report it.
+    /// The bytes of a block; empty if the kernel did not report it.
     #[inline]
     pub fn block(&self, number: u16) -> &'a [u8] {
         let (at, len) = self.blocks[usize::from(number)];
@@ -38,7 +38,7 @@ impl<'a> Socket<'a> {
         &self.payload[at..at + usize::from(len)]
     }
 
-    /// A number; `None` where the kernel did not report it.
+    /// Reads a number; `None` if the kernel did not report it.
     pub fn read(&self, field: &Field) -> Option<u64> {
         field.width.read(self.block(field.block), field.offset)
     }
@@ -68,7 +68,7 @@ impl<'a> Socket<'a> {
         self.port(6)
     }
 
-    /// The kernel's number of the socket, the same as long as the connection lives and never given again.
+    /// The kernel's number for the socket, the same for the connection's life and never reused.
     pub fn cookie(&self) -> u64 {
         u64::from(self.word(44)) | (u64::from(self.word(48)) << 32)
     }
@@ -78,14 +78,14 @@ impl<'a> Socket<'a> {
         self.word(68)
     }
 
-    /// Empty where the kernel did not report it.
+    /// The congestion control; empty if the kernel did not report it.
     pub fn congestion_control(&self) -> &'a str {
         let name = self.block(INET_DIAG_CONG);
         let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
         std::str::from_utf8(&name[..end]).unwrap_or_default()
     }
 
-    /// How many bytes of struct tcp_info the kernel returned.
+    /// Number of bytes of struct tcp_info that the kernel returned.
     pub fn tcp_info_len(&self) -> usize {
         self.block(INET_DIAG_INFO).len()
     }
@@ -103,7 +103,7 @@ impl<'a> Socket<'a> {
         u16::from_be_bytes([self.header()[at], self.header()[at + 1]])
     }
 
-    /// An IPv4 address that an IPv6 socket uses is that IPv4 address.
+    /// Reads an address; an IPv4 address of an IPv6 socket is returned as IPv4.
     fn ip(&self, at: usize) -> IpAddr {
         let b = self.header();
         if i32::from(b[0]) == libc::AF_INET {

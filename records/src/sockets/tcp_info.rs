@@ -1,7 +1,7 @@
 //! struct tcp_info (linux/tcp.h) by field name. Kernels only ever append to it: a field beyond what this kernel
-//! returned is absent, bytes beyond what is known here are left alone. Without a column are tcpi_fackets and
-//! tcpi_last_ack_sent, which the kernel no longer fills in, and the word at 276, whose meaning changed after Linux 6.18
-//! (two halves for AccECN's failures, later ECN's mode and further options).
+//! returned is absent, unknown bytes are ignored. Without a column are tcpi_fackets and tcpi_last_ack_sent, which the
+//! kernel no longer fills in, and the word at 276, whose meaning changed after Linux 6.18 (two halves for AccECN's
+//! failures, later ECN's mode and further options).
 
 use super::field::{Field, INET_DIAG_INFO, Width};
 
@@ -78,7 +78,7 @@ pub const FIELDS: &[Field] = &[
     field("received_ce_bytes", 272, Width::U32),
 ];
 
-/// So many bytes of it are known here.
+/// Number of bytes of it that are known here.
 pub const KNOWN: usize = 280;
 
 /// The bytes that the kernel returned.
@@ -87,12 +87,12 @@ pub struct TcpInfo<'a> {
 }
 
 impl<'a> TcpInfo<'a> {
-    /// `bytes` is the structure as far as the kernel returned it.
+    /// Wraps the structure as far as the kernel returned it.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// A field by its column name; `None` where this kernel does not have it.
+    /// Reads a field by its column name; `None` if this kernel does not have it.
     pub fn get(&self, name: &str) -> Option<u64> {
         FIELDS
             .iter()
@@ -100,7 +100,7 @@ impl<'a> TcpInfo<'a> {
             .and_then(|f| self.read(f))
     }
 
-    /// A field's value; `None` where this kernel does not have it, or has it as "none".
+    /// Reads a field; `None` if this kernel does not have it, or the value means "none".
     pub fn read(&self, field: &Field) -> Option<u64> {
         field.width.read(self.bytes, field.offset)
     }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(info.get("pacing_rate_bps"), None);
     }
 
-    /// What the kernel has in a socket that has sent its SYN and heard nothing (tcp_init_sock(), tcp_get_info()).
+    /// The values of a socket that has sent its SYN and received nothing (tcp_init_sock(), tcp_get_info()).
     #[test]
     fn before_the_first_sample_there_is_no_rtt() {
         let mut bytes = vec![0_u8; 248];

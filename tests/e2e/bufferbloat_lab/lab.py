@@ -1,4 +1,4 @@
-"""What both scripts of the laboratory share: hosts and addresses, the bulk flow, and monitors."""
+"""Code that both scripts of the laboratory share: hosts and addresses, the bulk flow, and monitors."""
 
 import contextlib
 import re
@@ -61,7 +61,7 @@ def ping(net: Mininet, file: Path):
 
 @contextlib.contextmanager
 def monitor(node: Node, command: list[str], pattern: str, period_s: float, file: Path):
-    """Run a command in a node again and again, and write what the pattern finds last: `time, value`."""
+    """Run a command in a node repeatedly, and write the pattern's last match: `time, value`."""
     stop = Event()
 
     def sample():

@@ -11,20 +11,20 @@ use landlock::{
 
 use super::places::Places;
 
-/// The newest version that this was tested with. Older ones enforce what they know: 2 (Linux 5.19) files, 3 (6.2) that
-/// none is cut, 5 (6.10) devices, 6 (6.12) that no other process gets a signal. What they lack in between, TCP (4)
-/// included, the filter of system calls makes up for.
+/// The newest version that this was tested with. Older versions enforce what they know: 2 (Linux 5.19) files, 3 (6.2)
+/// truncation, 5 (6.10) devices, 6 (6.12) signals to other processes. The filter of system calls covers what a version
+/// lacks, TCP (4) included.
 const TESTED: ABI = ABI::V7;
-/// What the host itself starts: the kernel, and what loads it.
+/// What the host needs to start the kernel's program.
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 /// The kernel asks which features the processor has (arch/um/os-Linux/start_up.c).
 const CPU: &str = "/proc/cpuinfo";
-/// Its console, which nothing reads.
+/// The kernel's console, which nothing reads.
 const NULL: &str = "/dev/null";
 
 const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
 const START: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute});
-/// No links, devices, pipes or sockets: what netwarp finds there afterwards are files and directories.
+/// No links, devices, pipes or sockets: the directory holds only files and directories afterwards.
 const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
     ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | RemoveDir
 });
@@ -33,8 +33,8 @@ const CHANGE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
 });
 const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | IoctlDev});
 
-/// What is the lab's own in the file systems that the programs of a lab in real time see (host/mounts.rs), and the
-/// devices that are nobody's.
+/// The lab's private parts of the file systems that programs of a lab in real time see (host/mounts.rs), and the
+/// harmless devices.
 fn places_of_labs() -> [(&'static str, BitFlags<AccessFs>); 10] {
     [
         ("/proc", READ),
@@ -50,7 +50,7 @@ fn places_of_labs() -> [(&'static str, BitFlags<AccessFs>); 10] {
     ]
 }
 
-/// Rules that are yet to be applied.
+/// Rules that have not been applied yet.
 pub struct Files {
     rules: RulesetCreated,
     /// Open until the kernel has been started: a rule on a file in /proc lasts as long as the file is in memory.
@@ -67,7 +67,7 @@ impl Files {
     pub fn of_guard(places: &Places) -> Result<Self> {
         let mut files = Self::none()?;
         files.allow_machine(places)?;
-        // How the machine is doing (watchdog.rs), and its memory's directory, which goes away with it.
+        // The state of the machine (watchdog.rs), and the parent of its memory's directory, which the guard removes.
         files.allow(Path::new("/proc"), READ)?;
         if let Some(parent) = places.memory_dir.parent() {
             files.allow(parent, AccessFs::RemoveDir.into())?;
@@ -75,7 +75,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Of a build, which reads and starts what is in `read`, and writes in `write`.
+    /// Rules of a build, which reads and starts what is in `read`, and writes in `write`.
     pub fn of_build(read: &[PathBuf], write: &[PathBuf], links: bool) -> Result<Self> {
         let linking = match links {
             true => AccessFs::MakeSym | AccessFs::Refer,
@@ -92,8 +92,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Of the programs of a lab in real time, which read and start what is in `read`, as far as it is there. Their
-    /// network is the lab's.
+    /// Rules of the programs of a lab in real time, which read and start what exists of `read`. Their network is the
+    /// lab's.
     fn of_lab(read: &[PathBuf]) -> Result<Self> {
         let mut files = Self::of(Self::handled()?)?;
         let own = places_of_labs();
@@ -134,7 +134,7 @@ impl Files {
             .try_for_each(|path| self.allow(path, READ))
     }
 
-    /// A directory with everything under it, or a file.
+    /// Allows access to a directory with everything under it, or to a file.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<()> {
         let cannot = || format!("cannot give access to {}", path.display());
         let file = PathFd::new(path).with_context(cannot)?;
@@ -155,18 +155,18 @@ impl Files {
     }
 }
 
-/// Rules that a process which is about to become a program of a lab in real time can apply with one system call. None
-/// where there is no Landlock.
+/// Rules that a process applies with one system call before it becomes a program of a lab in real time. None without
+/// Landlock.
 pub fn rules_of_programs(read: &[PathBuf]) -> Result<Option<OwnedFd>> {
     let Files { rules, pinned } = Files::of_lab(read)?;
-    // For as long as this process lives.
+    // The rules last as long as this process.
     std::mem::forget(pinned);
     Ok(rules.into())
 }
 
 /// The version that is enforced here; 0: none.
 pub fn abi() -> u32 {
-    // Without flags this restricts nothing, and returns the version that there is.
+    // Without flags this restricts nothing, and returns the version of the kernel.
     match RestrictSelf::default().no_new_privs(false).apply() {
         Ok(status) => match status.landlock {
             LandlockStatus::Available { effective_abi, .. } => effective_abi.min(TESTED) as u32,

@@ -1,7 +1,6 @@
-//! What a machine may do to the host. A scenario is code: its programs are root in the guest and may load modules into
-//! its kernel, so that kernel counts as theirs. It is an ordinary process of the host, which is held by Landlock (which
-//! files it may open), by a seccomp filter (which system calls it may make) and by no_new_privs. SECURITY.md says what
-//! follows from that.
+//! Limits on what a machine may do to the host. A scenario is code: its programs are root in the guest and may load
+//! modules into its kernel, so that kernel counts as theirs. It is an ordinary process of the host, confined by
+//! Landlock (files), a seccomp filter (system calls) and no_new_privs. SECURITY.md describes the consequences.
 
 mod files;
 mod places;
@@ -20,10 +19,10 @@ use files::Files;
 pub use files::{abi as landlock_version, rules_of_programs};
 pub use places::Places;
 
-/// What this host can enforce.
+/// The confinement that this host can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Level {
-    /// The version of Landlock's interface that is enforced; 0: there is none.
+    /// The version of Landlock's interface that is enforced; 0: none.
     pub landlock: u32,
     pub seccomp: bool,
 }
@@ -37,14 +36,14 @@ impl Level {
     }
 }
 
-/// Made before the fork, where errors can be reported, and applied after it.
+/// Rules that are made before the fork, where errors can be reported, and applied after it.
 pub struct Confinement {
     files: Option<Files>,
     filter: Option<BpfProgram>,
 }
 
 impl Confinement {
-    /// Of the machine.
+    /// Rules of a machine.
     pub fn new(places: &Places, level: Level) -> Result<Self> {
         Ok(Self {
             files: Some(Files::of_machine(places)?),
@@ -52,8 +51,8 @@ impl Confinement {
         })
     }
 
-    /// Confines the calling thread and all that it starts, for good. Nothing can be started in another process group
-    /// afterwards, so that the guard finds all of it.
+    /// Confines the calling thread and all that it starts, permanently. Nothing can be started in another process group
+    /// afterwards, so the guard finds all of it.
     pub fn apply(&mut self) -> Result<()> {
         if let Some(files) = self.files.take() {
             files.apply()?;
@@ -65,8 +64,8 @@ impl Confinement {
     }
 }
 
-/// Confines this process, which is about to build something, to the files in `read`, which it may start, too, and to
-/// those in `write`, where it may also make `links`; without a network.
+/// Confines this process, which is about to build something, to the files in `read`, which it may also start, and to
+/// those in `write`, where it may also make `links`. It has no network.
 pub fn confine_build(read: &[PathBuf], write: &[PathBuf], links: bool) -> Result<()> {
     Files::of_build(read, write, links)?.apply()?;
     if syscalls::are_filtered_here() {
@@ -75,14 +74,14 @@ pub fn confine_build(read: &[PathBuf], write: &[PathBuf], links: bool) -> Result
     Ok(())
 }
 
-/// What the programs of a lab in real time may not call; None where nothing can be filtered.
+/// The filter of system calls for the programs of a lab in real time; None if the host cannot filter.
 pub fn calls_of_programs() -> Result<Option<BpfProgram>> {
     let is_possible = syscalls::are_filtered_here();
     is_possible.then(refusals::of_lab).transpose()
 }
 
-/// Confines the guard itself, which reads what the machine records: to the machine's files, and to what it needs to
-/// watch the machine and to clean up after it.
+/// Confines the guard itself, which reads the machine's records, to the machine's files and to what it needs to watch
+/// the machine and to clean up.
 pub fn confine_guard(places: &Places) -> Result<()> {
     Files::of_guard(places)?.apply()
 }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// What of the host a machine needs.
+/// The files of the host that a machine needs.
 pub struct Places<'a> {
     pub kernel: &'a Path,
     /// Written and read.
     pub run_dir: &'a Path,
     /// Written and read by this machine only.
     pub memory_dir: &'a Path,
-    /// Read, with everything under.
+    /// Readable, with everything under it.
     pub read: &'a [PathBuf],
 }

@@ -1,5 +1,5 @@
-//! seccomp for ordinary programs, which are confined by Landlock otherwise: all system calls but a few that Landlock does
-//! not govern. What another machine's system calls have for numbers (32 bits) ends the program.
+//! seccomp for ordinary programs, which Landlock confines otherwise: all system calls are allowed except a few that
+//! Landlock does not govern. A call with the numbers of another architecture (32 bits) ends the program.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Families of addresses that a network namespace has for itself. Others reach the machine or its hypervisor: vsock(7).
+/// Address families that are separate in each network namespace. Others reach the machine or its hypervisor: vsock(7).
 const FAMILIES: [c_int; 5] = [
     libc::AF_UNIX,
     libc::AF_INET,
@@ -19,12 +19,12 @@ const FAMILIES: [c_int; 5] = [
     libc::AF_PACKET,
 ];
 const SOCKETS: [c_long; 2] = [libc::SYS_socket, libc::SYS_socketpair];
-/// It makes sockets that no filter sees.
+/// It creates sockets that no filter sees.
 const RINGS: c_long = libc::SYS_io_uring_setup;
-/// A bit in the number of a call of the ABI x32, which is the same call.
+/// A bit in the number of a call of the ABI x32, which is otherwise the same call.
 const X32: c_long = 0x4000_0000;
 
-/// Of the programs of a lab in real time: sockets of `FAMILIES` alone.
+/// The filter for programs of a lab in real time: only sockets of `FAMILIES`.
 pub fn of_lab() -> Result<BpfProgram> {
     let others = FAMILIES.map(|family| {
         let family = family as u64;
@@ -37,14 +37,14 @@ pub fn of_lab() -> Result<BpfProgram> {
     filter(refused)
 }
 
-/// Of a build: no sockets, and no way out of the process group in which its caller ends it.
+/// The filter for a build: no sockets, and no way out of the process group in which its caller ends it.
 pub fn of_build() -> Result<BpfProgram> {
     let leaving = [libc::SYS_setsid, libc::SYS_setpgid, RINGS];
     let refused = SOCKETS.into_iter().chain(leaving);
     filter(refused.map(|call| (call, Vec::new())).collect())
 }
 
-/// These fail with EPERM, of both ABIs.
+/// Makes these calls of both ABIs fail with EPERM.
 fn filter(refused: BTreeMap<c_long, Vec<SeccompRule>>) -> Result<BpfProgram> {
     let both = [0, X32].into_iter().flat_map(|bit| {
         let calls = refused.iter();
@@ -64,9 +64,9 @@ mod tests {
     use super::*;
     use anyhow::ensure;
 
-    /// Which of the sockets fail with EPERM under a filter, in a process of its own: a bit for each.
+    /// Makes sockets under a filter, in a forked process; returns a bit for each that fails with EPERM.
     fn refused(filter: &BpfProgram, calls: &[(c_long, c_int)]) -> Result<i32> {
-        // SAFETY: the child makes system calls, and ends without unwinding.
+        // SAFETY: the child only makes system calls, and ends without unwinding.
         unsafe {
             let child = libc::fork();
             ensure!(child >= 0, "fork");

@@ -1,13 +1,13 @@
-//! seccomp: the system calls that User Mode Linux makes of its host, and no other (the imports of its binary, and what
-//! the C library does for them). The guest's own system calls fail here or not, but none is done: the processes of its
-//! programs have a filter of their own that has precedence (arch/um/os-Linux/netwarp_stub.c). With ptrace the host skips
-//! them (PTRACE_SYSEMU) before it asks a filter.
+//! seccomp: allows only the system calls that User Mode Linux makes on its host (the imports of its binary, and what
+//! the C library does for them). The guest's own system calls are never executed here, whether they fail or not: the
+//! processes of its programs have a filter that takes precedence (arch/um/os-Linux/netwarp_stub.c). With ptrace the
+//! host skips them (PTRACE_SYSEMU) before it consults a filter.
 //!
-//! Missing on purpose, because Landlock does not govern them: socket() and all that goes with it (a socket in the file
-//! system, such as a container engine's, takes nothing but connect()), chmod, chown, utime and extended attributes (of
+//! Left out on purpose, because Landlock does not govern them: socket() and all that goes with it (connect() is enough
+//! to use a socket in the file system, such as a container engine's), chmod, chown, utime and extended attributes (of
 //! any file of the user), truncate(), link(), symlink(), mknod(), setsid() and setpgid() (out of the process group that
-//! the guard ends), mounts, namespaces, bpf, io_uring, keys, the memory of others, shared memory, message queues, locks
-//! and leases on files (flock() and requests of fcntl()).
+//! the guard ends), mounts, namespaces, bpf, io_uring, keys, memory of other processes, shared memory, message queues,
+//! locks and leases on files (flock() and requests of fcntl()).
 
 use std::collections::BTreeMap;
 
@@ -74,8 +74,8 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_mprotect,
     libc::SYS_madvise,
     // processes: those of the guest's programs
-    // Without conditions, so that the host answers from its bitmap: a condition costs what calls a lot 4 % of its time.
-    // That it traces no strangers is Landlock's doing.
+    // Without conditions, so that the host answers from its bitmap: a condition costs programs with many system calls 4
+    // % of their time. Landlock prevents tracing other processes.
     libc::SYS_ptrace,
     libc::SYS_execve,
     libc::SYS_exit,
@@ -132,8 +132,8 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
-/// Requests to a file: no locks and leases, which who uses a file of the host would wait for, and no larger pipes, which
-/// take from what the user may have.
+/// Requests to a file. Locks and leases are left out, since other users of a file would wait for them, and larger
+/// pipes, since they use up the user's quota.
 const REQUESTS: [libc::c_int; 7] = [
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -144,11 +144,11 @@ const REQUESTS: [libc::c_int; 7] = [
     libc::F_SETOWN,
 ];
 const F_SETSIG: u64 = 10;
-// Of mmap(2).
+// Flag of mmap(2).
 const ANONYMOUS: u64 = libc::MAP_ANONYMOUS as u64;
 const GROWING: u64 = libc::MAP_GROWSDOWN as u64;
 const TYPE: u64 = libc::MAP_TYPE as u64;
-/// Requests to a terminal: none that injects input (TIOCSTI).
+/// Requests to a terminal, without the one that injects input (TIOCSTI).
 const TERMINAL: [u64; 3] = [libc::TCGETS, libc::TCSETSW, libc::TIOCGWINSZ];
 
 /// Whether this host filters system calls.
@@ -166,7 +166,7 @@ pub fn are_filtered_here() -> bool {
     answer == 0
 }
 
-/// All else fails with EPERM, as what a user is not allowed does.
+/// Allows the calls listed; all others fail with EPERM, as operations without permission do.
 pub fn filter() -> Result<BpfProgram> {
     let mut calls: BTreeMap<c_long, Vec<SeccompRule>> =
         ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
@@ -180,7 +180,7 @@ pub fn filter() -> Result<BpfProgram> {
     filter.try_into().context("seccomp")
 }
 
-/// Calls that are allowed with some arguments; of several rules for a call any will do.
+/// Calls that are allowed with certain arguments; one matching rule is enough.
 fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
     let cutting = libc::O_TRUNC as u64;
     Ok(vec![
@@ -188,7 +188,7 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
         (libc::SYS_open, vec![all([is(1, bits(cutting), 0)])?]),
         (libc::SYS_openat, vec![all([is(2, bits(cutting), 0)])?]),
         (libc::SYS_clone, vec![all([is(0, bits(NAMESPACES), 0)])?]),
-        // One process, or the group that the machine is: never all that the user has (-1).
+        // One process, or the machine's group; never all processes of the user (-1).
         (
             libc::SYS_kill,
             vec![all([is(0, SeccompCmpOp::Le, i32::MAX as u64)])?],
@@ -200,7 +200,7 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
                     is(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64),
                     is(1, SeccompCmpOp::Eq, libc::SIGKILL as u64),
                 ])?,
-                // Programs read the time stamp counter from virtual time (arch/um/os-Linux/netwarp_tsc.c).
+                // The guest's programs read the time stamp counter from virtual time (arch/um/os-Linux/netwarp_tsc.c).
                 all([
                     is(0, SeccompCmpOp::Eq, libc::PR_SET_TSC as u64),
                     is(1, SeccompCmpOp::Eq, libc::PR_TSC_SIGSEGV as u64),
@@ -208,7 +208,8 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
                 all([is(0, SeccompCmpOp::Eq, libc::PR_SET_NO_NEW_PRIVS as u64)])?,
             ],
         ),
-        // The filter of the guest's programs, which takes more away. None that another process answers for.
+        // The filter of the guest's programs, which restricts further. Filters that another process answers for are
+        // refused.
         (
             libc::SYS_seccomp,
             vec![
@@ -223,7 +224,7 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
                 ])?,
             ],
         ),
-        // Limits are asked for; none is set but that of the stack, or root would take the others back.
+        // Limits can be read. Only the stack's can be set, since root could otherwise raise the others again.
         (
             libc::SYS_prlimit64,
             vec![
@@ -238,7 +239,7 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
             ],
         ),
         (libc::SYS_fcntl, requests()?),
-        // Memory without a file is private: it is what RLIMIT_DATA counts (surroundings.rs).
+        // Memory without a file is private, and RLIMIT_DATA counts it (surroundings.rs).
         (
             libc::SYS_mmap,
             vec![
@@ -261,7 +262,7 @@ fn requests() -> Result<Vec<SeccompRule>> {
     let mut rules: Vec<_> = named
         .map(|request| all([is(1, SeccompCmpOp::Eq, *request as u64)]))
         .collect::<Result<_>>()?;
-    // The signal that says that a file is ready, and no other (SIGKILL).
+    // The signal that reports a file as ready, and no other (SIGKILL).
     rules.push(all([
         is(1, SeccompCmpOp::Eq, F_SETSIG),
         is(2, SeccompCmpOp::Eq, libc::SIGIO as u64),
@@ -276,7 +277,7 @@ fn all<const N: usize>(
     Ok(SeccompRule::new(conditions)?)
 }
 
-/// Of an argument's lower half, which is all that these calls look at.
+/// Compares the lower half of an argument, which is all that these calls read.
 fn is(
     argument: u8,
     operator: SeccompCmpOp,

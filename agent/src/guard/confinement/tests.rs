@@ -1,4 +1,4 @@
-//! Tries to escape, as a machine that has been taken over would: the same confinement, then plain system calls.
+//! Attempts to escape, as a compromised machine would make them: the same confinement, then plain system calls.
 
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
@@ -18,7 +18,7 @@ use super::{Confinement, Level, Places};
 /// A user who owns nothing.
 const NOBODY: u32 = 65534;
 
-/// What a machine is given, and beside that what is none of its business.
+/// The files that a machine is given, and others that it must not reach.
 struct Host {
     root: PathBuf,
     /// Another process of the same user
@@ -50,7 +50,7 @@ impl Host {
                 std::os::unix::fs::lchown(&path, Some(owner), None)?;
             }
         }
-        // The permissions of files would let it do everything.
+        // File permissions would allow everything.
         for path in walk(&root)?.iter().filter(|path| !path.is_symlink()) {
             fs::set_permissions(path, Permissions::from_mode(0o777))?;
         }
@@ -89,20 +89,20 @@ fn walk(directory: &Path) -> Result<Vec<PathBuf>> {
 
 type Attempt = (&'static str, Box<dyn Fn() -> c_long>);
 
-/// What an attempt came to.
+/// A predicate on the result of an attempt.
 type Judge = fn(answer: c_long, error: c_int) -> bool;
 
 fn is_fine(answer: c_long, _error: c_int) -> bool {
     answer >= 0
 }
 
-/// Whether it was not for want of permission that it failed, if it did: what fails of itself proves nothing. EXDEV is
-/// Landlock's answer to what would move a file to another directory.
+/// Whether an attempt succeeded or failed for a reason other than permission: such a failure proves nothing. EXDEV is
+/// Landlock's answer to moving a file to another directory.
 fn is_not_forbidden(answer: c_long, error: c_int) -> bool {
     answer >= 0 || ![libc::EPERM, libc::EACCES, libc::EXDEV].contains(&error)
 }
 
-/// Makes every attempt in a confined process; the names of those that the judge picks.
+/// Makes every attempt in a confined process; returns the names of those that the judge picks.
 fn confined(
     host: &Host,
     owner: Option<u32>,
@@ -163,15 +163,15 @@ fn c(path: impl AsRef<Path>) -> Result<CString> {
 
 fn open(path: impl AsRef<Path>, flags: c_int) -> Result<Box<dyn Fn() -> c_long>> {
     let path = c(path)?;
-    // SAFETY: the path lives in the closure.
+    // SAFETY: the closure owns the path.
     Ok(Box::new(move || {
         c_long::from(unsafe { libc::open(path.as_ptr(), flags, 0o600) })
     }))
 }
 
-/// A system call with numbers for arguments.
+/// A system call with numeric arguments.
 fn call(number: c_long, arguments: [c_long; 5]) -> Box<dyn Fn() -> c_long> {
-    // SAFETY: none of these calls writes to memory of this process, or they fail before.
+    // SAFETY: none of these calls writes to memory of this process, or it fails before it does.
     Box::new(move || unsafe {
         let [a, b, c, d, e] = arguments;
         libc::syscall(number, a, b, c, d, e)
@@ -196,7 +196,7 @@ fn on<const N: usize>(
             arguments[at.min(5)] = value;
         }
         let [a, b, c, d, e, f] = arguments;
-        // SAFETY: the paths live in the closure; other pointers are null.
+        // SAFETY: the closure owns the paths; other pointers are null.
         unsafe { libc::syscall(number, a, b, c, d, e, f) }
     }))
 }
@@ -335,7 +335,7 @@ fn on_files(host: &Host) -> Result<Vec<Attempt>> {
     ])
 }
 
-/// Of these a host may lack some.
+/// Files of the host, some of which a host may lack.
 fn on_the_host() -> Result<Vec<Attempt>> {
     [
         ("password hashes", "/etc/shadow", libc::O_RDONLY),
@@ -371,7 +371,7 @@ fn on_the_host() -> Result<Vec<Attempt>> {
     .collect()
 }
 
-/// A limit for prlimit64(): unlimited, or as far as it goes.
+/// A limit for prlimit64(): unlimited, or the maximum.
 fn unlimited() -> c_long {
     static UNLIMITED: [u64; 2] = [u64::MAX; 2];
     (&raw const UNLIMITED) as c_long
@@ -386,7 +386,7 @@ fn memory(flags: c_int) -> Box<dyn Fn() -> c_long> {
     call(libc::SYS_mmap, [0, 1 << 20, 3, flags, -1])
 }
 
-/// Of standard input, by fcntl().
+/// A request of fcntl() to standard input.
 fn request(what: c_int, value: c_long) -> Box<dyn Fn() -> c_long> {
     call(libc::SYS_fcntl, [0, what.into(), value, 0, 0])
 }
@@ -575,7 +575,7 @@ fn on_the_rest(host: &Host) -> Vec<Attempt> {
     ]
 }
 
-/// What a machine needs, so that these tests cannot pass because nothing works at all.
+/// Operations that a machine needs, so that these tests cannot pass because nothing works at all.
 fn needed(host: &Host) -> Result<Vec<Attempt>> {
     let run = host.at("run");
     Ok(vec![
@@ -671,7 +671,7 @@ fn nothing_gets_out_as_the_user_of_these_tests() -> Result<()> {
 
 #[test]
 fn nothing_gets_out_as_an_ordinary_user() -> Result<()> {
-    // SAFETY: the call takes nothing.
+    // SAFETY: the call takes no arguments and touches no memory.
     if unsafe { libc::geteuid() } != 0 {
         return Ok(()); // the other test is one as an ordinary user
     }

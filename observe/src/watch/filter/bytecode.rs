@@ -1,7 +1,7 @@
-//! As much of a filter as the kernel can decide by itself (INET_DIAG_REQ_BYTECODE, inet_diag_bc_run()): it lets through
-//! at least what passes, so that it need not report thousands of sockets that do not. The filter decides in the end.
+//! The part of a filter that the kernel can decide (INET_DIAG_REQ_BYTECODE, inet_diag_bc_run()): it lets through at
+//! least what passes, so that it need not report thousands of other sockets. The filter makes the final decision.
 //!
-//! An operation says how far to go on if it holds, and how far if not. A socket that arrives exactly at the end has
+//! An operation says how far to jump if it holds, and how far if not. A socket that arrives exactly at the end has
 //! passed, one that jumps four bytes beyond it has not.
 
 use std::net::IpAddr;
@@ -17,10 +17,10 @@ const DESTINATION_LE: u8 = 5;
 const SOURCE_HOST: u8 = 7;
 const DESTINATION_HOST: u8 = 8;
 
-/// Programs longer than this are left to us: an operation's way is 16 bits.
+/// Longer programs are not given to the kernel: an operation's jump has 16 bits.
 const LONGEST: usize = 1 << 12;
 
-/// The program for a filter; empty where the kernel can decide nothing.
+/// The program for a filter; empty if the kernel cannot decide anything.
 pub fn bytecode(filter: &Filter) -> Vec<u8> {
     compile(filter)
         .map(|(code, _)| code)
@@ -28,7 +28,8 @@ pub fn bytecode(filter: &Filter) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-/// A program that lets through all that passes the filter, and whether nothing else; `None` if it would be all.
+/// Compiles a program that lets through all that passes the filter, and returns whether it lets through nothing else;
+/// `None` if it would let through everything.
 fn compile(filter: &Filter) -> Option<(Vec<u8>, bool)> {
     match filter {
         Filter::And(a, b) => match (compile(a), compile(b)) {
@@ -62,7 +63,7 @@ fn jump(by: usize) -> Vec<u8> {
     bytes
 }
 
-/// Who fails `a` fails: its ways beyond the end become longer by all of `b`.
+/// Joins two programs: a socket that fails `a` fails, so jumps beyond its end become longer by the length of `b`.
 fn and(mut a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while at < a.len() {
@@ -75,13 +76,13 @@ fn and(mut a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     [a, b].concat()
 }
 
-/// Who passes `a` jumps over `b`; who fails it arrives behind that jump, at `b`.
+/// Joins two programs: a socket that passes `a` jumps over `b`; one that fails it arrives after that jump, at `b`.
 fn or(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     let over = jump(b.len() + 4);
     [a, over, b].concat()
 }
 
-/// Who passes jumps beyond the end; who fails arrives at it.
+/// Inverts a program: a socket that passes jumps beyond the end; one that fails arrives at it.
 fn not(a: Vec<u8>) -> Vec<u8> {
     [a, jump(8)].concat()
 }
@@ -107,7 +108,7 @@ fn port_condition(side: Side, how: Comparison, number: u16) -> Option<Vec<u8>> {
     })
 }
 
-/// struct inet_diag_hostcond. A family alone is left to the filter.
+/// Encodes struct inet_diag_hostcond. A condition on the family alone is left to the filter.
 fn host_condition(side: Side, host: &Host) -> Option<(Vec<u8>, bool)> {
     let code = match side {
         Side::Source => SOURCE_HOST,
@@ -130,7 +131,7 @@ fn host_condition(side: Side, host: &Host) -> Option<(Vec<u8>, bool)> {
         });
         each.reduce(or)?
     };
-    // An IPv6 socket that uses an IPv4 address is that address's here, and the kernel's `::/0` has it as well.
+    // Netwarp counts an IPv6 socket with an IPv4 address as IPv4, but the kernel's `::/0` includes it.
     let exact = host.ipv4.is_none() && host.networks.iter().all(|(ip, _)| ip.is_ipv4());
     Some((code, exact))
 }

@@ -3,7 +3,7 @@
 use super::host::Host;
 use netwarp_records::sockets::{MOVING, Process, Socket};
 
-/// The address and port here, or the peer's.
+/// The local or the peer's address and port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Source,
@@ -49,11 +49,11 @@ pub enum Filter {
     Pid(Comparison, u32),
 }
 
-/// What the kernel keeps of a process's name: TASK_COMM_LEN without its end.
+/// Length of a process's name in the kernel: TASK_COMM_LEN without its terminator.
 const COMM: usize = 15;
 
 impl Filter {
-    /// A socket whose process is not known is no process's.
+    /// Whether a socket passes. A socket without a known process fails conditions on processes.
     pub fn matches(&self, socket: &Socket, process: Option<&Process>) -> bool {
         match self {
             Self::All => true,
@@ -78,7 +78,7 @@ impl Filter {
         }
     }
 
-    /// Whether it takes the processes that hold the sockets.
+    /// Whether the filter needs the processes that hold the sockets.
     pub fn asks_for_processes(&self) -> bool {
         match self {
             Self::And(a, b) | Self::Or(a, b) => a.asks_for_processes() || b.asks_for_processes(),
@@ -88,7 +88,7 @@ impl Filter {
         }
     }
 
-    /// The states that sockets may be in to pass, as bits; where it has no state, those of ss.
+    /// The states in which sockets may pass, as bits; without a condition on states, those of ss.
     pub fn states(&self) -> u32 {
         if self.asks_for_states() {
             self.possible_states()

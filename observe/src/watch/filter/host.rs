@@ -1,12 +1,12 @@
-//! `[FAMILY:]ADDRESS[/PREFIX][:PORT]` as ss writes it; any part may be left out or be `*`.
+//! `[FAMILY:]ADDRESS[/PREFIX][:PORT]` in ss's syntax; any part may be left out or be `*`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// Addresses and ports that a condition means; a name may stand for several addresses.
+/// Addresses and ports of a condition; a name may have several addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Address and how many of its bits count; none: any.
+    /// Addresses with their prefix lengths; empty: any.
     pub networks: Vec<(IpAddr, u8)>,
     /// Whether only IPv4 or only IPv6 is meant (`inet:`, `inet6:`).
     pub ipv4: Option<bool>,
@@ -57,7 +57,7 @@ impl FromStr for Host {
     }
 }
 
-/// Cuts `ADDRESS:PORT`; an IPv6 address with a port is in brackets, one without need not.
+/// Splits `ADDRESS:PORT`; an IPv6 address with a port is in brackets, which are optional without one.
 fn cut(text: &str) -> (&str, Option<&str>) {
     if let Some((inside, after)) = text.strip_prefix('[').and_then(|t| t.split_once(']')) {
         return (inside, after.strip_prefix(':'));
@@ -93,7 +93,9 @@ fn network(ip: IpAddr, prefix: Option<&str>) -> Result<(IpAddr, u8), String> {
             .parse()
             .ok()
             .filter(|&len| len <= most)
-            .ok_or_else(|| format!("`/{text}` is no prefix length of {ip}: 0 to {most}"))?,
+            .ok_or_else(|| {
+                format!("`/{text}` is not a prefix length of {ip}; expected 0 to {most}")
+            })?,
     };
     match ip {
         IpAddr::V6(v6) if len >= 96 && v6.to_ipv4_mapped().is_some() => {
@@ -104,7 +106,7 @@ fn network(ip: IpAddr, prefix: Option<&str>) -> Result<(IpAddr, u8), String> {
     }
 }
 
-/// The beginning of an IPv4 address, the rest of which is 0: `10/8`.
+/// Parses the beginning of an IPv4 address, the rest of which is 0: `10/8`.
 fn short(text: &str) -> Option<IpAddr> {
     let mut octets = [0; 4];
     for (number, part) in text.split('.').enumerate() {
@@ -118,7 +120,7 @@ fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
         .chars()
         .all(|c| c.is_ascii_digit() || ".:/".contains(c))
     {
-        return Err(format!("`{name}` is no address"));
+        return Err(format!("`{name}` is not an address"));
     }
     let found: Vec<IpAddr> = (name, 0)
         .to_socket_addrs()
@@ -131,13 +133,13 @@ fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     Ok(found)
 }
 
-/// A port's number, or its name in /etc/services.
+/// Parses a port's number, or its name in /etc/services.
 pub fn port(text: &str) -> Result<u16, String> {
     if let Ok(port) = text.parse() {
         return Ok(port);
     }
     if text.is_empty() || text.chars().all(|c| c.is_ascii_digit() || c == '-') {
-        return Err(format!("`{text}` is no port: 0 to 65535"));
+        return Err(format!("`{text}` is not a port; expected 0 to 65535"));
     }
     let services = std::fs::read_to_string("/etc/services").unwrap_or_default();
     services
@@ -150,5 +152,5 @@ pub fn port(text: &str) -> Result<u16, String> {
             let named = name == text || words.any(|alias| alias == text);
             (named && protocol == "tcp").then(|| port.parse().ok())?
         })
-        .ok_or_else(|| format!("`{text}` is no port, nor a TCP service of /etc/services"))
+        .ok_or_else(|| format!("`{text}` is neither a port nor a TCP service of /etc/services"))
 }

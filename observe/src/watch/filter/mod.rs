@@ -1,4 +1,4 @@
-//! Which sockets are watched: ss's own grammar (ss(8), "FILTER"), with congestion control and process added.
+//! Filters of sockets in ss's grammar (ss(8), "FILTER"), with congestion control and process added.
 
 mod bytecode;
 mod expression;

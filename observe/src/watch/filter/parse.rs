@@ -1,10 +1,10 @@
-//! Words → filter. `and` binds closer than `or`, as in ss; words without either between them are an `and`.
+//! Parses words into a filter. `and` binds closer than `or`, as in ss; words without either between them are an `and`.
 
 use super::expression::{Comparison, Filter, Side};
 use super::host::{Host, port};
 use super::words::{FilterError, Word, words};
 
-/// Names of states as bits, as ss has them: states first, then groups of them.
+/// Names of states as bits, as in ss: states first, then groups of them.
 const STATES: &[(&str, u32)] = &[
     ("established", 1 << 1),
     ("syn-sent", 1 << 2),
@@ -35,10 +35,10 @@ const KEYWORDS: &[&str] = &[
     "src", "dst", "sport", "dport", "state", "exclude", "cc", "process", "comm", "pid", "and",
     "or", "not",
 ];
-/// Those of ss's conditions that are not known of TCP sockets here.
+/// Conditions of ss that do not apply to TCP sockets here.
 const ONLY_SS: &[&str] = &["dev", "fwmark", "cgroup", "autobound"];
 
-/// Parses a filter; an empty text is every socket.
+/// Parses a filter; an empty text selects every socket.
 pub fn parse(text: &str) -> Result<Filter, FilterError> {
     let words = words(text)?;
     if words.is_empty() {
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
             None => {
                 let names: Vec<&str> = STATES.iter().take(16).map(|(name, _)| *name).collect();
                 let message = format!(
-                    "`{}` is no state; there are {}",
+                    "`{}` is not a state; there are {}",
                     word.text,
                     names.join(", ")
                 );
@@ -156,20 +156,20 @@ impl<'a> Parser<'a> {
 
     fn pid(&mut self) -> Result<Filter, FilterError> {
         let how = self.comparison().unwrap_or(Comparison::Equal);
-        let word = self.word("a process's number")?;
+        let word = self.word("a process id")?;
         match word.text.parse() {
             Ok(pid) => Ok(Filter::Pid(how, pid)),
-            Err(_) => Err(self.wrong(word, format!("`{}` is no process's number", word.text))),
+            Err(_) => Err(self.wrong(word, format!("`{}` is not a process id", word.text))),
         }
     }
 
-    /// A comparison that can only be for equality; none means equal.
+    /// Parses a comparison that can only be for equality; without a sign it means equal.
     fn equal(&mut self) -> Result<bool, FilterError> {
         let at = self.peek();
         match (self.comparison(), at) {
             (None | Some(Comparison::Equal), _) => Ok(true),
             (Some(Comparison::NotEqual), _) => Ok(false),
-            (_, Some(word)) => Err(self.wrong(word, "here stands only = or !=".into())),
+            (_, Some(word)) => Err(self.wrong(word, "only = or != is possible here".into())),
             (_, None) => Ok(true),
         }
     }
@@ -220,11 +220,11 @@ impl<'a> Parser<'a> {
         let message = if ONLY_SS.contains(&text.as_str()) {
             format!("ss knows `{text}`, netwarp does not")
         } else if let Some(near) = nearest(text) {
-            format!("`{text}` is no condition; did you mean `{near}`?")
+            format!("`{text}` is not a condition; did you mean `{near}`?")
         } else {
             let known = KEYWORDS[..KEYWORDS.len() - 3].join(", ");
             format!(
-                "`{text}` is no condition; there are {known}, joined by and, or, not and parentheses"
+                "`{text}` is not a condition; there are {known}, joined by and, or, not and parentheses"
             )
         };
         self.wrong(word, message)
@@ -285,7 +285,7 @@ mod tests {
                 drop(filter.clone());
             }
         };
-        // As the threads of the monitor have it.
+        // The same as in the threads of the monitor.
         let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work);
         assert!(thread.is_ok_and(|running| running.join().is_ok()));
     }

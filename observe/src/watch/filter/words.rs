@@ -1,16 +1,16 @@
-//! A filter's text cut into words, and errors that point at one.
+//! Splits a filter's text into words, and reports errors that point at one.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A word or sign, and where it is in the text (bytes).
+/// A word or sign, and its position in the text (bytes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     pub text: String,
     pub at: Range<usize>,
 }
 
-/// What is wrong with a filter, and where.
+/// An error in a filter, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     filter: String,
@@ -44,16 +44,16 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// Signs that need no blank around them, longer ones first.
+/// Signs that need no blanks around them, longer ones first.
 const SIGNS: &[&str] = &[
     "==", "!=", ">=", "<=", "&&", "||", "=", ">", "<", "!", "&", "|", "(", ")",
 ];
 
-/// How many words and signs a filter may have. Every nesting and every operator takes one, so this also bounds how deep
-/// the filter is, and with it the stack of all that walks through it.
+/// Maximum number of words and signs in a filter. Every level of nesting and every operator takes one, so this also
+/// bounds the depth of the filter, and with it the stack of functions that traverse it.
 const MAX_WORDS: usize = 1000;
 
-/// Cuts a filter into words. A name with blanks is in double quotes.
+/// Splits a filter into words. A name with blanks is in double quotes.
 pub fn words(filter: &str) -> Result<Vec<Word>, FilterError> {
     let mut found = Vec::new();
     let mut rest = filter;
@@ -65,7 +65,7 @@ pub fn words(filter: &str) -> Result<Vec<Word>, FilterError> {
         };
         let (text, len) = if first == '"' {
             let inside = rest[1..].split_once('"').ok_or_else(|| {
-                let message = "a quotation that does not end".to_string();
+                let message = "the quotation does not end".to_string();
                 FilterError::new(filter, begin..filter.len(), message)
             })?;
             (inside.0, inside.0.len() + 2)

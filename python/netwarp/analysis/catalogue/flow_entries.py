@@ -1,9 +1,10 @@
 """Every metric of flows."""
 
-from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Entry, entry
+from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 
 _ACKS = "`acks`, else `sockets`"
 _SPREAD = "mean, percentiles and maximum of "
+_RTT, _WINDOW = Axis("RTT", "ms"), Axis("congestion window", "packets")
 
 FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
@@ -22,20 +23,29 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         min_effect=(0.02, 0),
         basis="payload, each byte once, without headers; when it reaches the receiver's socket, in order or not; "
         "the flow's life in the window; for a transfer, its completion time",
+        axis=Axis("goodput", "Mbit/s"),
+        digits=2,
+        main={"goodput_mbps": "goodput\nMbit/s"},
+        overview="goodput_mbps",
     ),
     entry(
-        "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
+        "rtt_ms: mean p50 p95 p99 max",
         _SPREAD + "the RTT: each ACK's own sample, not smoothed, or that of each echo reply",
         "time (a sample holds until the connection's next); connections of a flow (iperf3 -P, incast, command) and "
-        "flows of a group alike, each for itself",
+        "flows of a group each count separately",
         "`acks`; `pings`",
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="the sender's data (or the echo requests); at the sender, when the ACK is processed (or the "
         "request sent); the flow's life in the window",
+        axis=_RTT,
+        main={"rtt_ms_mean": "RTT mean\nms", "rtt_ms_p95": "RTT p95\nms"},
+        spread="time",
+        overview="rtt_ms_p95",
+        topic="delay",
     ),
     entry(
-        "rtt_ms_min",
+        "rtt_ms: min",
         "the smallest RTT sample in the whole run, warm-up included: the RTT of the path with empty queues, if the "
         "flow ever found them empty",
         "packets",
@@ -43,18 +53,20 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="the same; the whole run",
+        axis=_RTT,
     ),
     entry(
-        "rtt_increase_ms_mean rtt_increase_ms_p95",
+        "rtt_increase_ms: mean p95",
         "`rtt_ms_mean` and `rtt_ms_p95` minus `rtt_ms_min`: the delay that the load adds, mostly queueing",
         "time",
         "`acks`; `pings`",
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="as its parts",
+        axis=Axis("RTT increase", "ms"),
     ),
     entry(
-        "loaded_ms_p50 loaded_ms_p95",
+        "loaded_ms: p50 p95",
         "latency under load: percentiles of the round trips (echo replies; answers to requests, unanswered ones as for "
         "`completion_ms`) that began while a flow that is not such a probe was active",
         "packets or transfers",
@@ -63,9 +75,10 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         min_effect=(0.05, 0.1),
         basis="echo requests, requests; at their sender, from sending to the last byte of the answer; those that "
         "began in the window",
+        axis=Axis("loaded", "ms"),
     ),
     entry(
-        "idle_ms_p50",
+        "idle_ms: p50",
         "median of the round trips during which, and in the second before which, no flow except such "
         "probes was active; in the whole run, warm-up included",
         "packets or transfers",
@@ -73,15 +86,17 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="the same; the whole run",
+        axis=Axis("idle", "ms"),
     ),
     entry(
-        "load_increase_ms_p50 load_increase_ms_p95",
+        "load_increase_ms: p50 p95",
         "`loaded_ms_p50` and `loaded_ms_p95` minus `idle_ms_p50`; absent if there was no idle time",
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="as its parts",
+        axis=Axis("latency increase under load", "ms"),
     ),
     entry(
         "rpm",
@@ -95,6 +110,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=HIGHER,
         min_effect=(0.05, 0),
         basis="echo requests, requests; at their sender; those that began in the window",
+        axis=Axis("responsiveness", "round trips per minute"),
     ),
     entry(
         "power",
@@ -105,6 +121,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=HIGHER,
         min_effect=(0.05, 0),
         basis="as its parts",
+        axis=Axis("power", "Mbit/s per s"),
     ),
     entry(
         "share_pct",
@@ -113,6 +130,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`flow.goodput_mbps`",
         min_effect=(0.05, 1),
         basis="as `goodput_mbps`, each flow's in its own interval",
+        axis=Axis("share", "%"),
     ),
     entry(
         "startup_ms",
@@ -125,6 +143,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.1, 40),
         basis="payload, each byte once; when it reaches the receiver; from the flow's start, warm-up or not",
+        axis=Axis("startup", "ms"),
     ),
     entry(
         "converged",
@@ -136,6 +155,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=HIGHER,
         min_effect=(0, 0.05),
         basis="the same",
+        axis=Axis("converged"),
     ),
     entry(
         "convergence_s",
@@ -145,6 +165,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.1, 0.1),
         basis="the same",
+        axis=Axis("time to convergence", "s"),
     ),
     entry(
         "stability_pct",
@@ -155,9 +176,10 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.1, 1),
         basis="the same, in whole seconds from when it has converged to the flow's end",
+        axis=Axis("stability", "%"),
     ),
     entry(
-        "harm_goodput harm_rtt_p95 harm_completion_p95",
+        "harm: goodput rtt_p95 completion_p95",
         "how much sharing harms the flow: (alone − shared) / alone for its goodput, (shared − alone) / shared for "
         "`rtt_ms_p95` and `completion_ms_p95`; 0 is no harm, below 0 a gain (R. Ware et al.: Beyond Jain's Fairness "
         "Index, HotNets 2019). It needs a run with the same seed in which the flow is alone: see statistics.md",
@@ -166,15 +188,24 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0, 0.05),
         basis="as its parts",
+        axis=Axis("harm"),
+        labels={
+            "harm_goodput": "harm to goodput",
+            "harm_rtt_p95": "harm to RTT, 95th percentile",
+            "harm_completion_p95": "harm to completion time, 95th percentile",
+        },
+        digits=2,
     ),
     entry(
-        "srtt_ms_mean",
+        "srtt_ms: mean",
         "mean of the sender's smoothed RTT (RFC 6298)",
         "time",
         _ACKS,
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="the sender's state; after each ACK; the flow's life in the window",
+        axis=Axis("smoothed RTT", "ms"),
+        spread="time",
     ),
     entry(
         "retransmits",
@@ -185,6 +216,9 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         min_effect=(0.2, 5),
         basis="the sender's segments; when the next ACK is processed; the flow's life in the window (`flows`: its "
         "whole life)",
+        axis=Axis("retransmitted packets", "packets"),
+        digits=0,
+        main={"retransmits": "retrans-\nmits"},
     ),
     entry(
         "retransmit_pct",
@@ -194,36 +228,38 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.2, 0.05),
         basis="the sender's segments; when ACKs are processed; the flow's life in the window",
+        axis=Axis("retransmit", "%"),
     ),
     entry(
-        "cwnd_pkts_mean",
+        "cwnd_pkts: mean",
         "mean congestion window of a connection",
-        "time; connections of a flow (iperf3 -P, incast, command) and flows of a group alike, each for itself",
+        "time; connections of a flow (iperf3 -P, incast, command) and flows of a group each count separately",
         _ACKS,
-        better=None,
         min_effect=(0.05, 1),
         basis="the sender's state; after each ACK; the flow's life in the window",
+        axis=_WINDOW,
+        spread="time",
     ),
     entry(
-        "cwnd_pkts_first_peak",
+        "cwnd_pkts: first_peak",
         "the congestion window before it shrinks for the first time, in the whole run, warm-up included: where slow "
         "start, or what follows it, first meets a loss or a mark; absent if it never shrinks; of "
         "several connections or flows the largest",
         "flows",
         "`acks`",
-        better=None,
         min_effect=(0.05, 1),
         basis="the sender's state; after each ACK; the whole run",
+        axis=_WINDOW,
     ),
     entry(
-        "cwnd_pkts_slow_start_end",
+        "cwnd_pkts: slow_start_end",
         "the slow-start threshold as it is first set, in the whole run, warm-up included: where slow start ends, by "
         "HyStart or a loss; absent if nothing sets it; of several connections or flows the largest",
         "flows",
         "`acks`",
-        better=None,
         min_effect=(0.05, 1),
         basis="the sender's state; after each ACK; the whole run",
+        axis=_WINDOW,
     ),
     entry(
         "loss_pct",
@@ -238,9 +274,12 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         min_effect=(0.1, 0.1),
         basis="datagrams and requests by when they were sent, by the sender's clock; the flow's life in the "
         "window. iperf3: its receiver's intervals that lie in the window as a whole, by its own clock",
+        axis=Axis("loss", "%"),
+        digits=2,
+        main={"loss_pct": "loss\n%"},
     ),
     entry(
-        "jitter_ms_mean",
+        "jitter_ms: mean",
         "mean of abs D(i−1, i), the difference of the transit times of successive arrivals, of which the J of RFC "
         "3550 (6.4.1) is a moving average; for echo replies, the difference of successive "
         "RTTs; for iperf3, the mean of its "
@@ -251,9 +290,10 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         min_effect=(0.1, 0.1),
         basis="datagrams sent in the window, in order of arrival, by the receiver's clock. iperf3: its receiver's "
         "intervals, as of `loss_pct`",
+        axis=Axis("jitter", "ms"),
     ),
     entry(
-        "delay_ms_mean delay_ms_p50 delay_ms_p95 delay_ms_p99 delay_ms_max",
+        "delay_ms: mean p50 p95 p99 max",
         _SPREAD + "received_ns − sent_ns (one way, one clock) of datagrams sent in the window, without duplicates",
         "packets",
         "`datagrams`",
@@ -261,6 +301,9 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         min_effect=(0.05, 0.1),
         basis="datagrams, from when the sender's kernel accepts them to when the receiver's does; those sent in the "
         "flow's life in the window",
+        axis=Axis("delay", "ms"),
+        overview="delay_ms_p95",
+        topic="delay",
     ),
     entry(
         "reordered_pct",
@@ -270,6 +313,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.1, 0.1),
         basis="datagrams by arrival; those sent in the flow's life in the window",
+        axis=Axis("reordered", "%"),
     ),
     entry(
         "duplicates",
@@ -279,6 +323,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.1, 1),
         basis="the same",
+        axis=Axis("duplicate datagrams", "datagrams"),
     ),
     entry(
         "transfers",
@@ -288,18 +333,10 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=HIGHER,
         min_effect=(0.02, 1),
         basis="exchanges whose last byte reached the receiver in the flow's life in the window",
+        axis=Axis("transfers", "transfers"),
     ),
     entry(
-        "transfers_incomplete",
-        "requests not answered, or flows of a given size not complete, by the end of the flow's time or the run",
-        "sum",
-        "`transfers`",
-        better=LOWER,
-        min_effect=(0.2, 1),
-        basis="exchanges under way at the end of the flow's life in the window",
-    ),
-    entry(
-        "completion_ms_mean completion_ms_p50 completion_ms_p95 completion_ms_p99 completion_ms_max",
+        "completion_ms: mean p50 p95 p99 max",
         _SPREAD + "the time from request (or the flow's start) to the last byte. Those not complete are "
         "censored: it is only known that they took longer (E. L. Kaplan, P. Meier: J. American "
         "Statistical Association 53, 1958). "
@@ -310,6 +347,21 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         min_effect=(0.05, 0.1),
         basis="exchanges, from the request (or the flow's start) to the last byte's arrival; those that ended in "
         "the flow's life in the window, and those under way at its end",
+        axis=Axis("completion time", "ms"),
+        main={"completion_ms_p50": "completion\nmedian ms"},
+        spread="transfers, those not complete included",
+    ),
+    entry(
+        "transfers_incomplete",
+        "requests not answered, or flows of a given size not complete, by the end of the flow's time or the run",
+        "sum",
+        "`transfers`",
+        better=LOWER,
+        min_effect=(0.2, 1),
+        basis="exchanges under way at the end of the flow's life in the window",
+        axis=Axis("transfers not completed", "transfers"),
+        digits=0,
+        main={"transfers_incomplete": "not com-\npleted"},
     ),
     entry(
         "requests_per_s",
@@ -319,6 +371,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=HIGHER,
         min_effect=(0.02, 0),
         basis="the same as `transfers`; the flow's life in the window",
+        axis=Axis("requests", "1/s"),
     ),
     entry(
         "drops",
@@ -326,21 +379,21 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "without those lost on wires; aggregates count as their segments",
         "sum",
         "`packets`, `drops`",
-        better=None,
         min_effect=(0.2, 5),
         basis="the flow's data packets; when a queue drops them; the run's window",
+        axis=Axis("dropped packets", "packets"),
     ),
     entry(
         "marks",
         "data packets of the flow given an ECN mark by queues (RFC 3168); aggregates count as their segments",
         "sum",
         "`packets`",
-        better=None,
         min_effect=(0.2, 5),
         basis="the flow's data packets; when they leave a queue; the run's window",
+        axis=Axis("marked packets", "packets"),
     ),
     entry(
-        "queue_ms_mean queue_ms_p95 queue_ms_p99 queue_ms_max",
+        "queue_ms: mean p95 p99 max",
         _SPREAD
         + "the sojourn time of its data packets in its bottleneck: the queue where they waited longest in total",
         "packets",
@@ -348,6 +401,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="the flow's data packets; from arrival at the queue to departure; those that left in the run's window",
+        axis=Axis("queue", "ms"),
     ),
     entry(
         "bbr_startup_pct bbr_drain_pct bbr_probe_bw_pct bbr_probe_rtt_pct",
@@ -355,8 +409,14 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "Startup paces by 739, Drain by 88 with a window gain of 739, ProbeRTT has both at 256, else ProbeBW",
         "time",
         "`acks`",
-        better=None,
         min_effect=(0.1, 1),
         basis="the sender's state; after each ACK; from the first ACK to the flow's end, warm-up included",
+        axis=Axis("time in a phase of BBR", "%"),
+        labels={
+            "bbr_startup_pct": "time in BBR's Startup",
+            "bbr_drain_pct": "time in BBR's Drain",
+            "bbr_probe_bw_pct": "time in BBR's ProbeBW",
+            "bbr_probe_rtt_pct": "time in BBR's ProbeRTT",
+        },
     ),
 )

@@ -1,11 +1,11 @@
-"""Every metric by name: what it means, how it is computed, what a value counts for, from which table it comes.
+"""Every metric by name: its meaning, its formula, the weight of a value, and its source table.
 
-It also says which way is better, and how much of a difference matters.
+An entry also has the direction that is better, and the smallest difference that matters.
 
 `make generate` writes it as docs/metrics.md (tools/metrics_page.py).
 """
 
-from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Entry, entry
+from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 from netwarp.analysis.catalogue.flow_entries import FLOW_ENTRIES
 
 _SPREAD = "mean, percentiles and maximum of "
@@ -14,26 +14,34 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "flow": FLOW_ENTRIES,
     "queue": (
         entry(
-            "length_pkts_min length_pkts_mean length_pkts_max",
-            "length of the queue in packets (an aggregate counts as its segments, with exact records "
-            "only); an unused queue has 0. Under one flow, with a warm-up that leaves slow "
-            "start out, the minimum is the "
-            "sawtooth's valley",
-            "time",
-            "`packets`, else `queues`",
-            better=None,
-            min_effect=(0.05, 1),
-            basis="all packets in the queue, headers and all traffic included; after each arrival and departure; "
-            "the run's window",
-        ),
-        entry(
-            "sojourn_ms_mean sojourn_ms_p50 sojourn_ms_p95 sojourn_ms_p99 sojourn_ms_max",
+            "sojourn_ms: mean p50 p95 p99 max",
             "dequeue_ns − enqueue_ns of packets that left the queue in the window to be sent",
             "packets",
             "`packets`",
             better=LOWER,
             min_effect=(0.05, 0.1),
             basis="all packets; from arrival at the queue to departure; those that left in the run's window",
+            axis=Axis("time in the queue", "ms"),
+            spread="packets",
+            overview="sojourn_ms_p95",
+            topic="queue",
+        ),
+        entry(
+            "length_pkts: min mean max",
+            "length of the queue in packets (an aggregate counts as its segments, with exact records "
+            "only); an unused queue has 0. Under one flow, with a warm-up that leaves slow "
+            "start out, the minimum is the "
+            "sawtooth's valley",
+            "time",
+            "`packets`, else `queues`",
+            min_effect=(0.05, 1),
+            basis="all packets in the queue, headers and all traffic included; after each arrival and departure; "
+            "the run's window",
+            axis=Axis("queue length", "packets"),
+            main={"length_pkts_mean": "queue mean\npackets"},
+            spread="time",
+            overview="length_pkts_mean",
+            topic="queue",
         ),
         entry(
             "drops",
@@ -41,18 +49,20 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "one)",
             "sum",
             "`packets`, else `queues`",
-            better=None,
             min_effect=(0.2, 5),
             basis="all packets; when they are dropped; the run's window",
+            axis=Axis("dropped packets", "packets"),
+            digits=0,
+            main={"drops": "drops"},
         ),
         entry(
-            "drops_REASON",
+            "drops: REASON",
             "of these, by the kernel's reason (docs/records.md)",
             "sum",
             "`packets`",
-            better=None,
             min_effect=(0.2, 5),
             basis="the same",
+            axis=Axis("dropped packets", "packets"),
         ),
         entry(
             "marks",
@@ -60,9 +70,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "aggregate counts as its segments",
             "sum",
             "`packets`",
-            better=None,
             min_effect=(0.2, 5),
             basis="all packets; when they leave; the run's window",
+            axis=Axis("marked packets", "packets"),
         ),
         entry(
             "drop_pct",
@@ -71,6 +81,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`",
             min_effect=(0.2, 0.05),
             basis="the same as `drops`",
+            axis=Axis("drop", "%"),
         ),
         entry(
             "mark_pct",
@@ -79,6 +90,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`",
             min_effect=(0.2, 0.05),
             basis="the same as `marks`",
+            axis=Axis("mark", "%"),
         ),
     ),
     "place": (
@@ -91,18 +103,18 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "or its connection is closed",
             "sum",
             "`drops`",
-            better=None,
             min_effect=(0.2, 5),
             basis="all packets of the wire; when they are dropped; the run's window",
+            axis=Axis("dropped packets", "packets"),
         ),
         entry(
-            "drops_REASON",
+            "drops: REASON",
             "of these, by the kernel's reason (docs/records.md)",
             "sum",
             "`drops`",
-            better=None,
             min_effect=(0.2, 5),
             basis="the same",
+            axis=Axis("dropped packets", "packets"),
         ),
     ),
     "link": (
@@ -117,6 +129,10 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             better=HIGHER,
             min_effect=(0.02, 0.01),
             basis="all frames, with their Ethernet header; when they leave the queue; the run's window",
+            axis=Axis("utilisation", "share of the rate"),
+            digits=3,
+            main={"utilisation": "utili-\nsation"},
+            overview="utilisation",
         ),
     ),
     "run": (
@@ -128,9 +144,11 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             better=HIGHER,
             min_effect=(0, 0.02),
             basis="as `goodput_mbps`, each flow's in its own interval",
+            axis=Axis("Jain's fairness index"),
+            overview="jain_index",
         ),
         entry(
-            "jain_index_1s_mean jain_index_1s_p5",
+            "jain_index_1s: mean p5",
             "Jain's index of each second in which at least two such flows were active throughout: "
             "its mean, and its 5th percentile",
             "seconds",
@@ -138,13 +156,14 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             better=HIGHER,
             min_effect=(0, 0.02),
             basis="payload, each byte once; when it reaches the receiver; whole seconds of the run's window",
+            axis=Axis("Jain's fairness index in each second"),
         ),
     ),
 }
 
 
 def entry_of(scope: str, metric: str) -> Entry | None:
-    """The entry that has the metric; None if the catalogue does not know it."""
+    """Find the entry of a metric; None if the catalogue does not have it."""
     if scope in ("queue", "place") and metric.startswith("drops_"):
         metric = "drops_REASON"
     return next((one for one in CATALOGUE.get(scope, ()) if metric in one.names), None)
@@ -153,3 +172,20 @@ def entry_of(scope: str, metric: str) -> Entry | None:
 def is_known(scope: str, metric: str) -> bool:
     """Whether the catalogue has the metric."""
     return entry_of(scope, metric) is not None
+
+
+def label_of(scope: str, metric: str) -> str:
+    """A metric, or the stem of some, with its unit, for an axis; its name if the catalogue does not know it."""
+    entry = entry_of(scope, metric) or _of_stem(scope, metric)
+    return entry.label(metric) if entry else f"{scope} {metric.replace('_', ' ')}"
+
+
+def axis_of(scope: str, stem: str) -> Axis:
+    """The axis of metrics that begin alike, such as `rtt_ms`. Raises KeyError if the catalogue has none."""
+    if (entry := _of_stem(scope, stem)) is None:
+        raise KeyError(f"{scope}.{stem}")
+    return entry.axis
+
+
+def _of_stem(scope: str, stem: str) -> Entry | None:
+    return next((one for one in CATALOGUE.get(scope, ()) if one.stem == stem), None)

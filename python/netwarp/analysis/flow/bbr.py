@@ -1,4 +1,4 @@
-"""How BBR spent its time: the share of each phase, as metrics of flows."""
+"""The share of BBR's time in each phase, as metrics of flows."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -18,7 +18,7 @@ _METRIC = {
 
 
 def phase_metrics(run: RunDir, flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """For each flow under BBR, and for the flows of one name together, the share of its time in each phase."""
+    """The share of time in each phase, for each flow under BBR and for the flows of one name together."""
     phases = flow_phases(run, list(flows))
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         of_each = [
@@ -42,7 +42,7 @@ def _times_s(spans: Sequence[Span], window: Window) -> dict[Phase, float]:
 
 
 def _shares(parts: Sequence[dict[Phase, float]]) -> dict[str, float | int | None]:
-    """Percent of the time for which the phase is known: from the first ACK on."""
+    """The shares in percent of the time for which the phase is known: from the first ACK on."""
     total = sum(sum(times.values()) for times in parts)
     if not total:
         return {}

@@ -1,4 +1,4 @@
-"""Captures (pcap, pcapng): what they show of flows. The observer reads them; docs/pcap.md explains the columns."""
+"""Flows in captures (pcap, pcapng). The observer reads the captures; docs/pcap.md explains the columns."""
 
 import subprocess
 from pathlib import Path
@@ -9,25 +9,25 @@ from netwarp.agent import find_observer
 
 
 class CaptureError(Exception):
-    """A capture that cannot be read; says which and why."""
+    """A capture that cannot be read; the message says which and why."""
 
 
 def flows_of(*captures: Path) -> pl.DataFrame:
-    """One row for each flow and direction in which packets went, in the order of the captures and of first packets.
+    """Return a row for each flow and direction with packets, in the order of the captures and of first packets.
 
-    A row is about what `src` sent, and about the replies of `dst` to it: `packets`, `bytes`, `retransmissions`,
+    A row describes the packets of `src`, and the replies of `dst` to them: `packets`, `bytes`, `retransmissions`,
     `bytes_in_flight_mean` and `gap_ms_mean` are counted on the packets from `src`; `ack_rtt_…`, `acks`,
-    `ack_interval_ms_mean`, `duplicate_acks` and `zero_windows` on those of `dst` that acknowledge them. What does not
-    exist (an RTT without a sample, retransmissions of UDP) is null. A capture that ends within a packet is read up to
-    there. Raises CaptureError if a file cannot be read or is damaged, AgentMissingError without the observer.
+    `ack_interval_ms_mean`, `duplicate_acks` and `zero_windows` on those of `dst` that acknowledge them. Missing values
+    (an RTT without a sample, retransmissions of UDP) are null. A capture that ends within a packet is read up to there.
+    Raises CaptureError if a file cannot be read or is damaged, AgentMissingError without the observer.
     """
     return _table(["--arrow", *map(str, captures)])
 
 
 def series_of(capture: Path, interval: str) -> pl.DataFrame:
-    """One row for each flow, direction and interval (such as `100ms`) in which something went; see docs/pcap.md.
+    """Return a row for each flow, direction and interval (such as `100ms`) with packets; see docs/pcap.md.
 
-    Raises as `flows_of`.
+    Raises the errors of `flows_of`.
     """
     return _table(["--series", interval, "--arrow", str(capture)])
 

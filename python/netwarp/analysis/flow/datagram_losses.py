@@ -1,4 +1,4 @@
-"""Datagrams that a program of the user's own lost, which nobody numbered: counted where each of them ended."""
+"""Lost datagrams of a user's program, which have no numbers: each is counted where it ended."""
 
 import polars as pl
 
@@ -10,11 +10,11 @@ from netwarp.store.rundir import RunDir
 
 
 def load_losses(run: RunDir, window: Window) -> dict[int, tuple[int, int]]:
-    """By flow id how many datagrams were lost in the window, and of how many whose fate was decided in it.
+    """Return the numbers of datagrams that were lost in the window and whose fate was decided in it, by flow id.
 
-    Each that was sent arrives at its socket, is dropped, is lost on a wire, or is still on its way, of which nothing is
-    said. Only exact records know, and only where a packet is a datagram: nothing is known of those that were
-    fragmented, as later fragments have no ports, or that a wire duplicates or corrupts.
+    Each sent datagram arrives at its socket, is dropped, is lost on a wire, or is still on its way; the last do not
+    count. This needs exact records in which a packet is a datagram: flows are left out if datagrams were fragmented,
+    because later fragments have no ports, or if a wire duplicates or corrupts.
     """
     flows = tuple(flow for flow in run.description.flows if flow.kind.owns_sockets and flow.transport == "udp")
     if not flows or not run.has_rows("packets"):

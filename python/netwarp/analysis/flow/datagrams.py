@@ -1,4 +1,4 @@
-"""UDP flows: what arrived, when, in which order, and what did not."""
+"""UDP flows: arrivals, their times and order, and losses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from netwarp.store.streams import StreamState
 class Datagrams:
     """A flow's datagrams that arrived by the run's end, columns of equal length in order of arrival.
 
-    `first` is False for a copy of one that had arrived before; `sent_pkts` counts all that were sent, numbered from 0.
+    `first` is False for a copy of one that arrived before; `sent_pkts` is the number of sent ones, numbered from 0.
     """
 
     sequence: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Datagrams:
 
 @dataclass(frozen=True)
 class Received:
-    """What is known of the datagrams sent in a window; `lost` of `sent` (whose fate is known) never arrived."""
+    """The fate of the datagrams sent in a window; `lost` of `sent` (those whose fate is known) never arrived."""
 
     delays_ms: Values
     jumps_ms: Values
@@ -46,9 +46,9 @@ class Received:
 
 
 def load_datagrams(run: RunDir) -> dict[int, Datagrams]:
-    """Datagrams by flow id; a flow of which none arrived is there if its account says that it sent some.
+    """Load datagrams by flow id, including flows without arrivals if their account says that they sent some.
 
-    Without the table there are none: then only the accounts know.
+    Empty without the table of datagrams: then only the accounts have totals.
     """
     if run.state("datagrams") is StreamState.MISSING:
         return {}
@@ -80,10 +80,10 @@ def _datagrams(part: pl.DataFrame | None, sent_pkts: int) -> Datagrams:
 
 
 def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
-    """What became of the datagrams sent in the window.
+    """Return the fate of the datagrams sent in the window.
 
-    Of those sent within the longest delay of the run's end some may only have been cut off. For losses none of them
-    counts, arrived or not: to count the arrived ones alone would make the loss too small.
+    Datagrams sent within the longest delay before the run's end may only have been cut off. For losses none of them
+    counts, arrived or not: counting only the arrived ones would make the loss too small.
     """
     inside = window.mask(datagrams.sent_ns) & datagrams.first
     delays = datagrams.delays_ns[inside]
@@ -105,10 +105,10 @@ def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
 
 
 def sending_times(datagrams: Datagrams, window: Window) -> Times:
-    """When each datagram was sent, by its number.
+    """Return the time at which each datagram was sent, by its number.
 
-    Those that arrived say it; of the others only their neighbours are known, between which they are taken to have been
-    sent evenly, the first and the last ones at the window's ends at the latest.
+    It is known for those that arrived; the others are assumed to have been sent evenly between their neighbours, or
+    between the first or last arrival and the window's end.
     """
     numbers = np.arange(datagrams.sent_pkts)
     order = np.argsort(datagrams.sequence, kind="stable")
@@ -124,7 +124,7 @@ def sending_times(datagrams: Datagrams, window: Window) -> Times:
 
 
 def receipt_metrics(parts: Sequence[Received]) -> dict[str, float | int | None]:
-    """Delay, jitter, order and copies of the datagrams of some flows; absent without datagrams.
+    """Return delay, jitter, order and copies of the datagrams of some flows; empty without datagrams.
 
     The jitter is the mean of |D(i−1, i)|, the difference of transit times of successive arrivals, of which the J of
     RFC 3550 (6.4.1) is a moving average that remembers the last 16.

@@ -1,8 +1,8 @@
-"""Payload as its receiver got it: the bytes that a goodput counts, and by which clock.
+"""Payload as its receiver got it: the bytes that a goodput counts, and their times.
 
 A receiver's own records are exact: each byte counts once, when it arrived (`arrivals.arrows`, `datagrams.arrows`), and
-once more when its reader could take it, which is later where something before it had been lost. Without them there is
-what the sender knows: `bytes_acked`, which comes half a round trip later, and after a repair all at once.
+separately when its reader could take it, which is later if bytes before it had been lost. Without them there is the
+sender's knowledge: `bytes_acked`, which comes half a round trip later, and after a repair all at once.
 """
 
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ Bytes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Deliveries:
-    """A flow's payload over time: how many bytes had been delivered by each instant, sorted by time.
+    """A flow's payload over time: the bytes that had been delivered by each instant, sorted by time.
 
-    What a link carried is told by what arrived; what the application got, by what it could read.
+    Arrivals show what a link carried, readable bytes what the application got.
 
-    `arrived`: by the receiver's records, else as acknowledged. `sampled`: looked at now and then, so that what lies
-    between two looks is taken to have grown evenly.
+    `arrived`: from the receiver's records, otherwise from acknowledgements. `sampled`: sampled at intervals, between
+    which growth is assumed to be even.
     """
 
     times_ns: Times
@@ -38,7 +38,7 @@ class Deliveries:
     sampled: bool = False
 
     def bytes_in(self, window: Window) -> int | None:
-        """Payload delivered in the window; None if nothing was by its end."""
+        """Payload delivered in the window; None if nothing was delivered by its end."""
         return growth(self.times_ns, self.total_bytes, window)
 
     def per_interval(self, window: Window, interval_ns: int) -> tuple[Values, Values]:
@@ -54,9 +54,9 @@ class Deliveries:
 
 
 def load_arrivals(run: RunDir, flows: tuple[Flow, ...]) -> tuple[dict[int, Deliveries], dict[int, Deliveries]]:
-    """What the receivers' kernels recorded, by flow id: what arrived, and what could be read.
+    """Load the receivers' kernels' records, by flow id: bytes that arrived, and bytes that could be read.
 
-    Of flows that nothing arrived of there is nothing; of results without the latter it is what arrived.
+    Flows without arrivals are left out; for results without the latter, the former are used for both.
     """
     if not run.has_rows("arrivals"):
         return {}, {}
@@ -78,13 +78,13 @@ def load_arrivals(run: RunDir, flows: tuple[Flow, ...]) -> tuple[dict[int, Deliv
 
 
 def _sum_of(part: pl.DataFrame, column: str) -> Deliveries | None:
-    """The column's sum over time; None if it is nothing."""
+    """The column's sum over time; None if it is 0."""
     some = part.filter(pl.col(column) > 0)
     return Deliveries(some["time_ns"].to_numpy(), some[column].cum_sum().to_numpy()) if some.height else None
 
 
 def of_datagrams(datagrams: Datagrams) -> Deliveries:
-    """Payload of a UDP generator's datagrams that arrived, copies not counted."""
+    """Payload of a UDP generator's datagrams that arrived, without copies."""
     counted = np.where(datagrams.first, datagrams.payload_bytes, 0)
     return Deliveries(datagrams.received_ns, np.cumsum(counted))
 

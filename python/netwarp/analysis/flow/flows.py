@@ -1,4 +1,4 @@
-"""Metrics of flows: of each one, and of the flows of one name together."""
+"""Metrics of each flow, and of the flows of one name together."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from netwarp.store.rundir import RunDir
 
 @dataclass(frozen=True)
 class FlowData:
-    """What is known of one flow: its records, its own account (a row of flows.arrows), the window it was active in."""
+    """One flow: its records, its own account (a row of flows.arrows), the window in which it was active."""
 
     flow: Flow
     window: Window
-    whole: bool  # whether its whole life is in the run's window, so that its account's totals speak of the window
+    whole: bool  # whether its whole life is in the run's window, so that its account's totals are those of the window
     sender: Sender | None
     pings: latency.Pings | None
     account: dict[str, int | float | str | None]
@@ -37,37 +37,37 @@ class FlowData:
     transits: pl.DataFrame | None = None
     run_end_ns: int = 0
     deliveries: Deliveries | None = None
-    readable: Deliveries | None = None  # of these what the application could take, where that is known
+    readable: Deliveries | None = None  # the part of `deliveries` that the application could read, if known
     intervals: iperf3.Intervals | None = None
     born_ns: int | None = None
-    lost_of: tuple[int, int] | None = None  # datagrams that were lost, of how many, where nobody numbered them
+    lost_of: tuple[int, int] | None = None  # lost datagrams and their total, for datagrams without numbers
 
     @property
     def start_ns(self) -> int:
-        """When its life began, warm-up or not: of iperf3 that of its test, where that is known."""
+        """The beginning of its life, warm-up included; for iperf3 that of its test, if it is known."""
         return self.flow.start_ns if self.born_ns is None else self.born_ns
 
     @property
     def to_application(self) -> Deliveries | None:
-        """What its application got over time: what it could read, else what is known to be delivered."""
+        """The bytes of its application over time: those that it could read, or those known to be delivered."""
         return self.readable or self.deliveries
 
     def rtts_ms(self) -> TimeWeighted:
-        """RTT samples in ms with the time each held; none if nothing but a smoothed value is known."""
+        """RTT samples in ms with the time for which each held; empty if only a smoothed value is known."""
         if self.pings is not None:
             pings = latency.pings_in(self.pings, self.window)
             return time_weighted(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
         return pool([time_weighted(one.rtt_times_ns, one.rtts_ms, life) for one, life in self._connections()])
 
     def state(self, name: str) -> TimeWeighted:
-        """A column of the sender's state (`srtt_ms`, `cwnd_pkts`) with the time each value held.
+        """A column of the sender's state (`srtt_ms`, `cwnd_pkts`) with the time for which each value held.
 
-        Of several connections each counts for itself, as the flows of a group do.
+        Each of several connections counts separately, as the flows of a group do.
         """
         return pool([time_weighted(one.times_ns, getattr(one, name), life) for one, life in self._connections()])
 
     def _connections(self) -> Iterator[tuple[Sender, Window]]:
-        """The sender's connections, and when the state of each counts: those of a command come and go."""
+        """The sender's connections, and the window in which each counts: those of a command come and go."""
         connections = self.sender.each if self.sender else ()
         for one in connections:
             ends = self.flow.kind.owns_sockets and len(connections) > 1 and len(one.times_ns) > 0
@@ -75,16 +75,16 @@ class FlowData:
             yield one, Window(self.window.start_ns, last_ns)
 
     def goodput_mbps(self) -> float | None:
-        """Payload that arrived over the time that it belongs to."""
+        """Delivered payload divided by its time."""
         payload_bytes, window = self.delivered() or (0, Window(0, 0))
         return payload_bytes * 8e3 / window.length_ns if window.length_ns else None
 
     def delivered(self) -> tuple[int, Window] | None:
-        """Payload delivered, and the time that it belongs to: the flow's window, or of a transfer what it took.
+        """Payload delivered, and its time: the flow's window, or the duration of a transfer.
 
-        By the receiver's records; else as the flow's account has it of its whole life, by the receiver's clock; else
-        by samples of the sender. What a generator of netwarp's own had delivered goes on to arrive when its life is
-        over, so that samples come first.
+        It is from the receiver's records; otherwise from the flow's account of its whole life, by the receiver's clock;
+        otherwise from samples of the sender. For netwarp's own generators samples come first, because their payload
+        still arrives after the end of their life.
         """
         if self.flow.transport == "icmp":
             return None
@@ -103,13 +103,13 @@ class FlowData:
         return None if payload_bytes is None else (payload_bytes, self.window)
 
     def retransmits(self) -> int | None:
-        """Retransmitted packets in the window; where ACKs are not recorded, as the flow's account has it."""
+        """Retransmitted packets in the window; from the flow's account if ACKs are not recorded."""
         if self.sender is not None and self.sender.sampled and (total := self._total("retransmits")) is not None:
             return total
         return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
 
     def segments(self) -> tuple[int, float] | None:
-        """Segments retransmitted in the window, and all that were sent in it as far as they were acknowledged."""
+        """Segments retransmitted in the window, and the sum of these and of the acknowledged ones."""
         if self.sender is None or self.sender.sampled or not self.sender.mss_bytes:
             return None
         again = growth(self.sender.times_ns, self.sender.retransmits, self.window)
@@ -124,12 +124,12 @@ class FlowData:
         return float(found.min()) if found is not None and len(found) else None
 
     def _total(self, column: str) -> int | None:
-        """A total of the flow's own account, if it speaks of the window."""
+        """A total of the flow's own account, if that covers exactly the window; otherwise None."""
         value = self.account.get(column)
         return value if self.whole and isinstance(value, int) else None
 
     def losses(self) -> tuple[int, int] | None:
-        """How many echo requests or datagrams of those sent were lost: (lost, sent); None for TCP."""
+        """The numbers of lost and of sent echo requests or datagrams; None for TCP."""
         if self.pings is not None:
             return latency.ping_losses(self.pings, self.window)
         if (known_of := self.received) is not None:
@@ -144,11 +144,11 @@ class FlowData:
 
     @cached_property
     def received(self) -> datagrams.Received | None:
-        """What became of the datagrams sent in the window; None for other flows."""
+        """The fate of the datagrams sent in the window; None for other flows."""
         return datagrams.received(self.arrivals, self.window, self.run_end_ns) if self.arrivals else None
 
     def jitter_ms(self) -> float | None:
-        """Of echo replies, or as another program's receiver computed it (RFC 3550)."""
+        """The jitter of echo replies, or the one that another program's receiver computed (RFC 3550)."""
         if self.pings is not None:
             return latency.ping_jitter_ms(latency.pings_in(self.pings, self.window))
         if self.intervals is not None:
@@ -158,9 +158,9 @@ class FlowData:
 
 
 def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
-    """All flows of a run in the lab's order, with what the records know of each.
+    """Load all flows of a run from its records, in the lab's order.
 
-    Without `transits`, what queues did to a flow's packets, which takes longest to load, is left out.
+    Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out.
     """
     description = run.description
     senders = load_senders(run, description.flows)
@@ -202,18 +202,18 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
 
 
 def _intervals(run: RunDir, flow: Flow, life: Window) -> iperf3.Intervals | None:
-    """What a receiver of UDP counted, where its program reports that by intervals."""
+    """The counts of a UDP receiver, if its program reports them by intervals."""
     reports = flow.kind.control_connection and flow.transport == "udp"
     return iperf3.load_intervals(run, flow, life.start_ns) if reports else None
 
 
 def run_window(description: Description) -> Window:
-    """What the metrics of a run cover: [warmup, duration]."""
+    """The window of a run's metrics: [warmup, duration]."""
     return Window(description.warmup_ns, description.duration_ns)
 
 
 def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Metrics of every flow; where several have one name, of each (`bulk.0` …) and of all (`bulk`)."""
+    """Metrics of every flow; if several have one name, of each (`bulk.0` …) and of all (`bulk`)."""
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         together = list(members)
         for data in together:
@@ -223,14 +223,14 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Jain's index over the goodputs of all flows that share by TCP, each in the time it was active; absent for fewer
-    than two."""
+    """Jain's index over the goodputs of all flows that share by TCP, each during its activity; absent for fewer than
+    two."""
     shares = [data.goodput_mbps() for data in flows if data.flow.shares_by_tcp]
     yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
 
 
 def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
-    """Counts add up, states are pooled over time, packets and transfers each count once."""
+    """The metrics of flows together: counts add up, states are pooled over time, packets and transfers count once."""
     known = [received for data in flows if (received := data.received) is not None]
     goodput = _goodput_mbps(flows)
     rtts = latency.rtt_metrics(pool([data.rtts_ms() for data in flows]))
@@ -254,9 +254,9 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
 
 
 def _goodput_mbps(flows: Sequence[FlowData]) -> float | None:
-    """Of flows together: all payload over the time from where the first one's begins to where the last one's ends.
+    """The goodput of flows together: all payload divided by the time from the first beginning to the last end.
 
-    A sum of rates would add what flows that follow each other had at different times, to more than their link carries.
+    A sum of rates of flows that follow each other could exceed the rate of their link.
     """
     parts = [part for data in flows if (part := data.delivered()) is not None]
     if not parts or len(parts) < len(flows):
@@ -266,14 +266,14 @@ def _goodput_mbps(flows: Sequence[FlowData]) -> float | None:
 
 
 def _transfer_metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
-    """Of flows together; a rate is over the time from the first one's start to the last one's end."""
+    """The metrics of flows' transfers together; a rate is over the time from the first start to the last end."""
     parts = [(data.transfers, data.window) for data in flows if data.transfers is not None]
     window = Window(min(data.window.start_ns for data in flows), max(data.window.end_ns for data in flows))
     return transfer_metrics(parts, window, requests=flows[0].flow.kind.requests)
 
 
 def _percent(counts: Sequence[tuple[int, float] | None]) -> float | None:
-    """The part in percent of the whole, of all flows together; absent of nothing, or if it is unknown of any."""
+    """The part in percent of the whole, over all flows; None if the whole is 0, or if it is unknown for any flow."""
     present = [count for count in counts if count is not None]
     whole = sum(count[1] for count in present)
     return 100 * sum(count[0] for count in present) / whole if whole and len(present) == len(counts) else None
@@ -295,7 +295,7 @@ def _load_pings(run: RunDir) -> dict[int, latency.Pings]:
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """The sum; absent if any part is: a sum of some would pass for a sum of all."""
+    """The sum; None if any part is None, because a partial sum would pass for the whole."""
     present = [value for value in values if value is not None]
     return sum(present) if present and len(present) == len(values) else None
 

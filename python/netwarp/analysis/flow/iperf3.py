@@ -1,4 +1,4 @@
-"""What iperf3 says of itself: when its data connections lived, and what its receiver counted in each interval."""
+"""iperf3's own reports: the life of its data connections, and its receiver's counts in each interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
 
 _MIN_BLOCK_BYTES = 16
-"""The shortest datagram that iperf3 sends (MIN_UDP_BLOCKSIZE); what opens a UDP stream has 4 bytes."""
+"""The shortest datagram that iperf3 sends (MIN_UDP_BLOCKSIZE); the one that opens a UDP stream has 4 bytes."""
 _COOKIE_BYTES = 37
-"""What opens a TCP stream (COOKIE_SIZE)."""
+"""The bytes that open a TCP stream (COOKIE_SIZE)."""
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """What a receiver of UDP counted, an interval each; times are the run's."""
+    """The counts of a UDP receiver in each interval; times are the run's."""
 
     start_ns: Times
     end_ns: Times
@@ -35,7 +35,7 @@ class Intervals:
     jitter_ms: Values
 
     def within(self, window: Window) -> "Intervals":
-        """The intervals that lie in the window as a whole."""
+        """The intervals that are completely in the window."""
         inside = (self.start_ns >= window.start_ns) & (self.end_ns <= window.end_ns)
         return Intervals(*(getattr(self, name)[inside] for name in self.__dataclass_fields__))
 
@@ -46,7 +46,7 @@ class Intervals:
         return int(self.payload_bytes.sum()), Window(int(self.start_ns[0]), int(self.end_ns[-1]))
 
     def losses(self) -> tuple[int, int] | None:
-        """How many datagrams were lost of those sent, by their numbers; None if none was sent."""
+        """The numbers of lost and of sent datagrams; None if none was sent."""
         sent = int(self.sent_pkts.sum())
         return (max(int(self.lost_pkts.sum()), 0), sent) if sent else None
 
@@ -58,12 +58,12 @@ class Intervals:
 
 
 def life(flow: Flow, counted_ns: int | None, deliveries: Deliveries | None, first_ns: int | None) -> Window:
-    """From the first packet of its test to the last byte's arrival, or the end of the test if later.
+    """Return the window from the first packet of a test to the last byte's arrival, or to the test's end if later.
 
-    The program begins before that: it agrees on the test over a connection of its own, in some round trips, and waits
-    for a timeout where a packet of that is lost. It ends later, exchanging results. A test takes whole seconds; behind
-    a deep queue its bytes go on to arrive when it is over. Without exact records the test is taken to have begun with
-    the program, and to have lasted for as long as its receiver counted (`counted_ns`).
+    The program begins earlier: it agrees on the test over a separate connection, in some round trips, and waits for a
+    timeout if a packet of that is lost. It ends later, after exchanging results. A test takes whole seconds; behind a
+    deep queue its bytes still arrive after its end. Without exact records the test is assumed to begin with the
+    program, and to last for the time in which its receiver counted (`counted_ns`).
     """
     start = flow.start_ns if first_ns is None else first_ns
     if deliveries is None or not deliveries.arrived:
@@ -74,13 +74,13 @@ def life(flow: Flow, counted_ns: int | None, deliveries: Deliveries | None, firs
 
 
 def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
-    """When the first packet of each flow's test was sent (UDP: arrived), by flow id; nothing without exact records."""
+    """The time of the first packet of each flow's test (UDP: its arrival), by flow id; empty without exact records."""
     if not flows or not run.has_rows("packets"):
         return {}
     flow_of = flow_of_tuples(run.scan("tuples").collect(), tuple(flows))
     udp = [flow.id for flow in flows if flow.transport == "udp"]
     flow_id = pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id")
-    # Handshake, ACKs and cookie come before the test; a packet with nothing but headers is the shortest.
+    # Handshake, ACKs and cookie come before the test; the shortest packet has only headers.
     of_test = pl.col("packet_bytes") > pl.col("packet_bytes").min().over("tuple_id") + _COOKIE_BYTES
     sent = run.scan("packets").filter(pl.col("tuple_id").is_in(list(flow_of))).filter(of_test)
     sent = sent.select(flow_id, pl.col("enqueue_ns").alias("time_ns")).filter(~pl.col("flow_id").is_in(udp))
@@ -93,7 +93,7 @@ def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
 
 
 def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
-    """The intervals in which the flow's receiver counted UDP, from `start_ns` on; None if it reported none."""
+    """Load the intervals in which the flow's receiver counted UDP, from `start_ns` on; None if it reported none."""
     path = run.path / (f"iperf3-{flow.name}.json" if flow.reverse else f"iperf3-{flow.name}-server.json")
     if not path.is_file():
         return None
@@ -114,8 +114,8 @@ def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
 
 
 def reported_intervals(run: RunDir, flow: Flow) -> dict[str, Values]:
-    """What each side of a test printed of its intervals, all streams together: rows of start and end in seconds from
-    the test's start, and Mbit/s; of a side that printed none nothing."""
+    """Return the intervals that each side of a test printed, for all streams together: rows of start and end in seconds
+    from the test's start, and Mbit/s. A side that printed none is left out."""
     found: dict[str, Values] = {}
     for name in (f"iperf3-{flow.name}.json", f"iperf3-{flow.name}-server.json"):
         path = run.path / name
@@ -128,7 +128,7 @@ def reported_intervals(run: RunDir, flow: Flow) -> dict[str, Values]:
             rates = [_Rate.model_validate(one) for one in sums]
         except (StoreError, ValidationError):
             continue  # what a program printed as it failed
-        # The last interval is what was left when the time was over: a fraction, whose rate says nothing.
+        # The last interval is the rest after the end of the time: a fraction, whose rate is meaningless.
         whole = [one for one in rates if one.end - one.start > 0.5 * (rates[0].end - rates[0].start)]
         if len(whole) > 1:
             side = "sender" if whole[0].sender else "receiver"
@@ -137,7 +137,7 @@ def reported_intervals(run: RunDir, flow: Flow) -> dict[str, Values]:
 
 
 class _Rate(BaseModel):
-    """What iperf3 says of all streams in an interval of any test, as far as it is read."""
+    """iperf3's report about all streams in an interval of any test, as far as it is read."""
 
     start: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
     end: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
@@ -146,7 +146,7 @@ class _Rate(BaseModel):
 
 
 class _Sum(BaseModel):
-    """What iperf3 says of all streams in an interval of a UDP test, as far as it is read."""
+    """iperf3's report about all streams in an interval of a UDP test, as far as it is read."""
 
     start: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
     end: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
@@ -164,9 +164,9 @@ def _sums(document: dict[str, Any]) -> list[Any]:
 
 
 def _signed(count: int) -> int:
-    """What iperf3 3.12 prints as an unsigned number of 64 bits: 2^64 - 1 for an interval with one loss less than none.
+    """Return the signed value of a count that iperf3 3.12 prints as an unsigned 64-bit number: 2^64 − 1 means −1.
 
-    A datagram that comes twice, or after its interval, takes one loss back (iperf_udp_recv() in iperf_udp.c). So an
-    interval may have fewer than none, and their sum is right.
+    A datagram that arrives twice, or after its interval, reduces the losses by one (iperf_udp_recv() in iperf_udp.c).
+    An interval may therefore have a negative number of losses, but the sum is right.
     """
     return (count + 2**63) % 2**64 - 2**63

@@ -18,7 +18,7 @@ class Pings:
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """Which had a reply."""
+        """Whether each request had a reply."""
         return ~np.isnan(self.rtts_ms)
 
 
@@ -30,7 +30,7 @@ def rtt_metrics(rtts_ms: TimeWeighted) -> dict[str, float | None]:
 
 
 def increase_metrics(rtts: Mapping[str, float | None], lowest_ms: Sequence[float | None]) -> dict[str, float | None]:
-    """The lowest RTT, and how far mean and 95th percentile lie above it; of several flows above the lowest of all."""
+    """The lowest RTT of all flows, and by how much the mean and the 95th percentile exceed it."""
     present = [lowest for lowest in lowest_ms if lowest is not None]
     lowest = min(present) if present and len(present) == len(lowest_ms) else None
     found = {"rtt_ms_min": lowest}
@@ -52,10 +52,10 @@ def pings_in(pings: Pings, window: Window) -> Pings:
 
 
 def ping_losses(pings: Pings, window: Window) -> tuple[int, int]:
-    """Of the requests sent in the window how many had no reply, and how many there were.
+    """The numbers of requests in the window without a reply, and of all requests.
 
-    Those sent within the longest RTT of the window's end do not count, answered or not: one without a reply may only
-    have been cut off, and to count the others' replies alone would make the loss too small.
+    Requests within the longest RTT before the window's end do not count, answered or not: one without a reply may only
+    have been cut off, and counting only the answered ones would make the loss too small.
     """
     within = pings_in(pings, window)
     longest_ms = np.max(within.rtts_ms[within.answered], initial=0.0)

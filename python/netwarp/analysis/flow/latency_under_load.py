@@ -1,4 +1,4 @@
-"""Latency under load: what echo and other requests take while other flows fill the path, and without them."""
+"""Latency under load: the round trips of echo and other requests while other flows fill the path, and without them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -16,10 +16,10 @@ TRIM = 0.95
 
 
 def load_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Of every flow that is a probe, and of those of one name: round trips with and without load.
+    """Metrics of round trips with and without load, for every probe flow, and for the probes of one name.
 
-    Load is every flow that is no probe. A round trip is loaded if it began while such a flow was active, in the
-    window of the metrics; it is idle if none was from a second before it to its end, in the whole run.
+    Load is every flow that is not a probe. A round trip is loaded if it began while such a flow was active, in the
+    window of the metrics; it is idle if none was active from a second before it to its end, in the whole run.
     """
     loads = [Window(data.start_ns, data.window.end_ns) for data in flows if not data.flow.kind.probe]
     for group, members in groupby(flows, key=lambda data: data.flow.group):
@@ -31,10 +31,10 @@ def load_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def trimmed_mean(values: Values) -> float | None:
-    """The mean of the lowest 95 % (TM95 of draft-ietf-ippm-responsiveness); None of nothing.
+    """The mean of the lowest 95 % (TM95 of draft-ietf-ippm-responsiveness); None if empty.
 
-    Where 95 % of their number is a fraction, the last value counts by this fraction: to leave it out or to count it
-    whole would be the mean of fewer or of more, of ten values of 90 % or of all.
+    If 95 % of their number is a fraction, the last value counts by this fraction: leaving it out, or counting it as a
+    whole, would give the mean of 90 % or of all of ten values.
     """
     if not len(values):
         return None
@@ -62,7 +62,7 @@ def _metrics(flows: Sequence[FlowData], loads: Sequence[Window]) -> dict[str, fl
 
 
 def _round_trips(data: FlowData) -> tuple[Times, Durations]:
-    """When each began, and how long it took in ms: replies to echo requests, and answers, had or still awaited."""
+    """The beginning and the duration in ms of each round trip: of answered echo requests, and of all other requests."""
     if data.pings is not None:
         times = data.pings.rtts_ms[data.pings.answered]
         return data.pings.sent_ns[data.pings.answered], Durations(times, np.ones(len(times), np.bool_))
@@ -72,7 +72,7 @@ def _round_trips(data: FlowData) -> tuple[Times, Durations]:
 
 
 def _touching(starts: Times, ends: Times, loads: Sequence[Window]) -> NDArray[np.bool_]:
-    """Which of the spans have anything in common with any of the loads."""
+    """Whether each span overlaps with any of the loads."""
     touching = np.zeros(len(starts), np.bool_)
     for load in loads:
         touching |= (starts < load.end_ns) & (ends >= load.start_ns)

@@ -1,4 +1,4 @@
-"""Which phase BBR is in, derived from its gains.
+"""BBR's phases, derived from its gains.
 
 N. Cardwell et al.: BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016; the gains are those of
 net/ipv4/tcp_bbr.c, in units of 1/256: bbr_high_gain = 739 (2/ln 2), bbr_drain_gain = 88, bbr_cwnd_gain = 512.
@@ -33,7 +33,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Span:
-    """A phase and when it lasted, in seconds from the start of the run."""
+    """A phase, and its begin and end in seconds from the start of the run."""
 
     phase: Phase
     start_s: float
@@ -43,7 +43,7 @@ class Span:
 def bbr_spans(
     times_ns: NDArray[np.int64], pacing_gains: NDArray[np.int64], window_gains: NDArray[np.int64], end_ns: int
 ) -> list[Span]:
-    """The phases over time from the gains after each ACK (in 1/256); each lasts until the next, the last to `end_ns`.
+    """Derive the phases from the gains after each ACK (in 1/256); each lasts until the next, the last to `end_ns`.
 
     Startup paces and sizes its window by the high gain; Drain keeps that window but paces slowly; ProbeRTT has both at
     1; everything else is ProbeBW, whose window gain is 2 whatever its pacing cycle does.
@@ -72,7 +72,7 @@ class BbrState:
 
 
 def bbr_states(run: RunDir, flows: Sequence[FlowData]) -> dict[str, BbrState]:
-    """The state of every flow that has any, by the flow's name. Exact records only: samples are too far apart."""
+    """The state of every flow under BBR, by the flow's name. This needs exact records: samples are too far apart."""
     if not run.has_rows("acks"):
         return {}
     wanted = ("time_ns", "bbr_pacing_gain", "bbr_cwnd_gain", "bbr_bw_bps")
@@ -88,7 +88,7 @@ def bbr_states(run: RunDir, flows: Sequence[FlowData]) -> dict[str, BbrState]:
 
 
 def flow_phases(run: RunDir, flows: Sequence[FlowData]) -> dict[str, list[Span]]:
-    """The phases of every flow that has any, by the flow's name."""
+    """The phases of every flow under BBR, by the flow's name."""
     ends = {data.flow.name: data.window.end_ns for data in flows}
     return {
         name: bbr_spans(state.times_ns, state.pacing_gains, state.window_gains, ends[name])

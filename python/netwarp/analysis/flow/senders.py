@@ -1,4 +1,4 @@
-"""What each flow's sender did, from exact records of ACKs or, without them, from samples of its socket."""
+"""The state of each flow's sender over time, from exact records of ACKs or, without them, from samples of sockets."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir
 
 _INFINITE_SSTHRESH = 0x7FFFFFFF
-"""TCP_INFINITE_SSTHRESH: nothing has set the threshold yet."""
+"""TCP_INFINITE_SSTHRESH: the threshold has not been set yet."""
 _KEY = ["source", "source_port", "destination", "destination_port"]
 
 
@@ -22,8 +22,8 @@ _KEY = ["source", "source_port", "destination", "destination_port"]
 class Sender:
     """One sender's state over time, columns of equal length sorted by time.
 
-    `rtts_ms` are samples at `rtt_times_ns`, a column of its own length; empty if only smoothed values are known.
-    `sampled`: sampled at intervals, so that what happened after the last look is not in it; else after every ACK.
+    `rtts_ms` are samples at `rtt_times_ns`, both of another length; empty if only smoothed values are known.
+    `sampled`: sampled at intervals, so that events after the last sample are missing; otherwise after every ACK.
     `mss_bytes` is the payload of a full segment, 0 if unknown.
     """
 
@@ -37,19 +37,19 @@ class Sender:
     sampled: bool = False
     mss_bytes: int = 0
     first_ssthresh_pkts: float | None = None
-    """The slow-start threshold as it is first set; None if it never is, or was only sampled."""
+    """The first value to which the slow-start threshold is set; None if it never is, or was only sampled."""
     connections: tuple["Sender", ...] = ()
-    """Those that this is the sum of, if there are several."""
+    """The connections of which this is the sum, if there are several."""
 
     @property
     def each(self) -> tuple["Sender", ...]:
-        """Its connections; itself if there is one."""
+        """Its connections; itself if there is only one."""
         return self.connections or (self,)
 
     def first_peak_pkts(self) -> float | None:
-        """The window before it shrinks for the first time, of several connections the largest of these.
+        """The window before it shrinks for the first time; the largest one of several connections.
 
-        None if none shrinks, or it was only sampled.
+        None if no window shrinks, or if it was only sampled.
         """
         if self.connections:
             peaks = (one.first_peak_pkts() for one in self.connections)
@@ -61,17 +61,17 @@ class Sender:
 
 
 def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
-    """Senders of data by flow id: from acks.arrows if it has rows, else from sockets.arrows; without rows absent."""
+    """Load senders of data by flow id, from acks.arrows if it has rows, otherwise from sockets.arrows."""
     if run.has_rows("acks"):
         return _from_acks(run, flows)
     return _from_sockets(run, flows)
 
 
 def together(parts: Sequence[Sender]) -> Sender:
-    """The connections of one flow as one sender, for what is drawn over time: bytes, windows, retransmissions add up.
+    """Combine the connections of one flow for figures over time: bytes, windows and retransmissions add up.
 
-    RTTs, smoothed or not, are at each moment those of the connection that heard an ACK last; of samples the mean over
-    the connections that were looked at together. Metrics of states are of `connections`, each for itself.
+    RTTs, smoothed or not, are at each moment those of the connection with the latest ACK; for samples, the mean over
+    the connections that were sampled together. Metrics of states are computed for each of `connections`.
     """
     if len(parts) == 1:
         return parts[0]
@@ -83,7 +83,7 @@ def together(parts: Sequence[Sender]) -> Sender:
     }
     times = np.concatenate([p.times_ns for p in parts])[order]
     sampled = any(p.sampled for p in parts)
-    # Connections that were looked at together are one look: a sum over some of them stands for nothing.
+    # Connections that were sampled together are one sample: a sum over some of them is meaningless.
     whole = np.append(times[1:] != times[:-1], True) if sampled else np.full(len(times), True)
     return Sender(
         times_ns=times[whole],
@@ -171,16 +171,16 @@ def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
-    """The connections in samples of sockets as the table of tuples has them.
+    """Return the connections in samples of sockets in the form of the table of tuples.
 
-    Samples do not show which of iperf3's connections came first, but the one that carries no data has least bytes.
+    Samples do not show which of iperf3's connections came first, but the one without data has the fewest bytes.
     """
     sockets = frame.group_by(_KEY).agg(pl.col("bytes_acked").max()).sort("bytes_acked", *_KEY).drop("bytes_acked")
     return sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))
 
 
 def congestion_controls(run: RunDir) -> dict[int, set[str]]:
-    """By flow id the congestion controls that its senders were seen with, in samples of their sockets."""
+    """The congestion controls in samples of the senders' sockets, by flow id."""
     wanted = [*_KEY, "bytes_acked", "congestion_control"]
     frame = run.scan("sockets").select(wanted).drop_nulls("congestion_control").collect()
     sockets = _numbered(frame)

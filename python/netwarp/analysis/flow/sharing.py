@@ -1,4 +1,4 @@
-"""How flows share a bottleneck over time: their fair shares, how soon each has its own, and whether it keeps it."""
+"""Sharing of a bottleneck over time: fair shares, how soon a flow reaches its share, and whether it keeps it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,25 +23,25 @@ INTERVAL_NS = 10**9
 TOLERANCE = 0.25
 STABLE_NS = 5 * 10**9
 _HEADERS = {version: ETHERNET_HEADER_BYTES + ip + TCP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()}
-"""Bytes of a frame that are no payload: Ethernet, IP, TCP with timestamps."""
+"""Header bytes of a frame: Ethernet, IP, TCP with timestamps."""
 
 
 @dataclass(frozen=True)
 class ShareProgress:
-    """A flow's life in steps of 20 ms: instants from its start on, and by then its payload and its fair share of it."""
+    """A flow's life in steps of 20 ms: instants from its start on, with its payload and its fair share by then."""
 
     edges_ns: Times
     delivered_bytes: Values
     fair_bytes: Values
 
     def over(self, steps: int) -> tuple[Values, Values]:
-        """Payload and fair share in every interval of so many steps, one for each instant that such a one begins at."""
+        """Payload and fair share in every interval of this many steps, for each instant at which one begins."""
         got, fair = self.delivered_bytes, self.fair_bytes
         return got[steps:] - got[:-steps], fair[steps:] - fair[:-steps]
 
 
 def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Of every flow and of the flows of one name: share, start-up, convergence; of the run Jain's index over time."""
+    """Share, start-up and convergence of every flow and of flows of one name; Jain's index over time of the run."""
     progress = flow_progress(description, flows)
     goodputs = {data.flow.id: data.goodput_mbps() for data in flows if data.flow.transport != "icmp"}
     known = [goodput for goodput in goodputs.values() if goodput is not None]
@@ -69,7 +69,7 @@ def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iter
 def jain_over_time(flows: Sequence[FlowData], window: Window | None = None) -> pl.DataFrame:
     """Jain's index in each second of the window in which at least two flows are active throughout: time_s, jain_index.
 
-    Of the flows that share by TCP; the window is that of the metrics if none is given.
+    It is over the flows that share by TCP; the default window is that of the metrics.
     """
     sharing = [data for data in flows if _shares(data)]
     if window is None and sharing:
@@ -93,8 +93,8 @@ def jain_over_time(flows: Sequence[FlowData], window: Window | None = None) -> p
 def flow_progress(description: Description, flows: Sequence[FlowData]) -> dict[int, ShareProgress]:
     """The progress of all TCP flows with exact records whose bottleneck is known, by the flow's id.
 
-    The fair share of a flow is its bottleneck's rate, of a full frame the payload, divided by the number of flows that
-    are active in this bottleneck at that moment, be they TCP or UDP; echo and other requests do not count.
+    The fair share of a flow is its bottleneck's rate in payload of full frames, divided by the number of TCP and UDP
+    flows that are active in this bottleneck at that moment; echo and other requests do not count.
     """
     ends = {end.interface_index: end for end in description.ends}
     places = {data.flow.id: _bottleneck(data, ends) for data in flows}
@@ -143,9 +143,9 @@ def _metrics(progress: ShareProgress | None) -> dict[str, float | None]:
 
 
 def startup_ms(progress: ShareProgress) -> float | None:
-    """From the flow's start to the first interval in which it had 90 % of its fair share; None if there is none.
+    """The time from the flow's start to the first interval in which it had 90 % of its fair share; None if none.
 
-    The interval is 200 ms, or what 50 full packets take at the fair share if that is longer.
+    The interval is 200 ms, or the time of 50 full packets at the fair share if that is longer.
     """
     per_step = float(np.diff(progress.fair_bytes).mean())
     full = MIN_START_PKTS * 1500 / per_step if per_step else 0.0
@@ -158,11 +158,11 @@ def startup_ms(progress: ShareProgress) -> float | None:
 
 
 def convergence(progress: ShareProgress) -> dict[str, float | None]:
-    """Whether, how soon, and how steadily a flow comes to its fair share (Dong et al., PCC, NSDI 2015, 4.2.2).
+    """Whether, how soon, and how steadily a flow reaches its fair share (Dong et al., PCC, NSDI 2015, 4.2.2).
 
     It has converged at the earliest moment from which for 5 s its goodput in every interval of 1 s is within 25 % of
     the fair share; the stability is the standard deviation of its goodput per second from then on, each in percent of
-    the fair share of that second. Nothing for a flow that lives for less than 5 s.
+    the fair share of that second. Empty for a flow that lives for less than 5 s.
     """
     second, stable = INTERVAL_NS // STEP_NS, STABLE_NS // STEP_NS
     if len(progress.edges_ns) <= stable:
@@ -184,7 +184,7 @@ def convergence(progress: ShareProgress) -> dict[str, float | None]:
 
 
 def _slowest(found: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
-    """Of flows together: the last one's start-up and convergence; absent unless all have started or converged."""
+    """The start-up and convergence of the last one of several flows; None unless all have started or converged."""
     worst: dict[str, float | None] = {}
     for name, choose in (("startup_ms", max), ("converged", min), ("convergence_s", max), ("stability_pct", max)):
         values = [value for metrics in found if (value := metrics.get(name)) is not None]

@@ -11,7 +11,7 @@ from netwarp.store.rundir import RunDir
 
 
 class State(NamedTuple):
-    """A variable of one flow's sender over time: `frame` has time_s and value, a row an ACK."""
+    """A variable of one flow's sender over time: `frame` has time_s and value, a row per ACK."""
 
     flow: Flow
     control: str
@@ -20,7 +20,7 @@ class State(NamedTuple):
 
 
 def load_states(run: RunDir, flows: Sequence[Flow]) -> list[State]:
-    """Every variable of every flow, in the order of the flows and as the module names them; none without exports."""
+    """Load every variable of every flow, in the order of the flows and of the module; empty without exports."""
     variables = run.scan("variables").select("variable_id", "control", "name").collect()
     if variables.is_empty():
         return []

@@ -1,4 +1,4 @@
-"""Exchanges that began: requests with their responses, flows of a given size; whether and when they were complete."""
+"""Exchanges that began: requests with their responses, flows of a given size; with their completion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from netwarp.store.streams import StreamState
 
 @dataclass(frozen=True)
 class Transfers:
-    """A flow's exchanges, columns of equal length: first those that were complete by the flow's end, in that order.
+    """A flow's exchanges, columns of equal length: first those that were complete by the flow's end, in order.
 
-    Of the others `end_ns` is when the flow or the run ended: they took longer than until then.
+    For the others `end_ns` is the end of the flow or the run: they took longer than until then.
     """
 
     start_ns: Times
@@ -27,8 +27,8 @@ class Transfers:
     payload_bytes: NDArray[np.int64]
 
     def durations_ms(self, window: Window) -> Durations:
-        """How long those took that ended in the window, and what is known of those under way at its end."""
-        # One may end after the run has, while what is on the wires still arrives: when the run ended, it had not.
+        """The durations of exchanges that ended in the window, and the lower bounds of those under way at its end."""
+        # An exchange may end after the run, by packets that were still on the wires: at the run's end it had not ended.
         kept = (window.mask(self.end_ns) & self.complete) | self._under_way(window)
         until = np.minimum(self.end_ns[kept], window.end_ns)
         return Durations((until - self.start_ns[kept]) / 1e6, self.complete[kept] & (self.end_ns[kept] <= until))
@@ -38,7 +38,7 @@ class Transfers:
         return begun & (~self.complete | (self.end_ns > window.end_ns))
 
     def delivered(self, window: Window) -> tuple[int, Window] | None:
-        """Payload of the last that ended in the window, and the time that it took; None if none did."""
+        """Payload and time of the last exchange that ended in the window; None if none did."""
         ended = np.flatnonzero(window.mask(self.end_ns) & self.complete)
         if not len(ended):
             return None
@@ -47,7 +47,7 @@ class Transfers:
 
 
 def load_transfers(run: RunDir) -> dict[int, Transfers]:
-    """Exchanges by flow id: of flows that began any, and of all that make requests."""
+    """Load exchanges by flow id, for flows that began any, and for all that make requests."""
     if run.state("transfers") is StreamState.MISSING:
         return {}
     ends = {flow.id: min(flow.end_ns, run.description.duration_ns) for flow in run.description.flows}
@@ -71,7 +71,7 @@ def load_transfers(run: RunDir) -> dict[int, Transfers]:
 def transfer_metrics(
     parts: Sequence[tuple[Transfers, Window]], window: Window, *, requests: bool
 ) -> dict[str, float | int | None]:
-    """Completion times of exchanges, each flow's in its own window; of `requests` their rate, too."""
+    """Completion times of exchanges, each flow's in its own window, and for `requests` their rate."""
     if not parts:
         return {}
     durations = censoring.together([transfers.durations_ms(own) for transfers, own in parts])

@@ -1,4 +1,4 @@
-"""Drops outside of every recorded queue: where they happened, and which of them a flow lost a packet by."""
+"""Drops outside of every recorded queue: their places, and which of them cost a flow a packet."""
 
 from collections.abc import Iterator
 
@@ -27,29 +27,29 @@ _TRANSPORT = {
     "skb_csum": "checksum",
 }
 _UDP_CHECKS = ("udp_recvmsg", "udpv6_recvmsg", "__first_packet_length")
-"""Where the checksum of a datagram is looked at when it is read: the kernel gives no reason there."""
+"""Functions that check a datagram's checksum when it is read: the kernel gives no reason for these drops."""
 _MAX_HEADER_BYTES = ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES + MAX_TCP_HEADER_BYTES
-"""Of Ethernet, IPv6 and TCP with all the options that there is room for."""
+"""Header bytes of Ethernet, IPv6 and TCP with as many options as fit."""
 _LOST_BY_TCP = frozenset(("tcp_csum", "tcp_ofo_queue_prune", "tcp_ofo_drop"))
 
 
 def load_drops(run: RunDir) -> pl.DataFrame:
-    """All of drops.arrows with a column `where`, the name of the place; empty without exact records."""
+    """Load drops.arrows with a column `where`, the name of the place; empty without exact records."""
     frame = run.scan("drops").collect()
     return frame.with_columns(pl.Series("where", list(_names(frame, run.description)), dtype=pl.String))
 
 
 def is_lost(description: Description) -> pl.Expr:
-    """Which drops cost a flow a packet: neither those on a wire, which are its loss, nor what TCP needs no more."""
+    """Whether a drop cost a flow a packet: not a loss on a wire, nor a packet that TCP no longer needs."""
     known = dict(enumerate(description.drop_reasons)) or {0: "not_dropped"}
     names = pl.col("drop_reason").replace_strict(known, default="", return_dtype=pl.String)
-    # A copy of what TCP has already, an old ACK: it throws away what it needs no more.
+    # TCP discards packets that it no longer needs: copies of data that it has already, old ACKs.
     needless = names.str.starts_with("tcp_") & ~names.is_in(list(_LOST_BY_TCP))
     return (pl.col("place") != Place.SENT) & ~needless & ~_remains(names)
 
 
 def is_of_the_network(description: Description) -> pl.Expr:
-    """Which drops are what networks do: on a wire, before a queue, by a filter of tc, a full or a corrupted socket's.
+    """Whether a drop is one of the network: on a wire, before a queue, by a filter of tc, at a full socket, a checksum.
 
     The others are a host's refusal: no route, no forwarding, a firewall, a port at which no program listens.
     """
@@ -61,7 +61,7 @@ def is_of_the_network(description: Description) -> pl.Expr:
 
 
 def _remains(names: pl.Expr) -> pl.Expr:
-    """What is left of a connection that its program has closed: what lay in its socket, and ACKs and resets for it."""
+    """Whether a packet is a remnant of a closed connection: data in its socket, or a late ACK or reset for it."""
     at_tcp = pl.col("function").fill_null("").str.starts_with("tcp_v")
     without_payload = pl.col("packet_bytes") <= _MAX_HEADER_BYTES
     late = at_tcp & without_payload & names.is_in(["no_socket", "not_specified"])

@@ -1,4 +1,4 @@
-"""Which flows lost packets in the network, in either direction."""
+"""Flows that lost packets in the network, in either direction."""
 
 from collections.abc import Collection
 
@@ -18,15 +18,15 @@ _OTHER_END = {
 
 
 def flows_with_losses(run: RunDir) -> Collection[int]:
-    """Ids of the flows of which the network lost a packet, or had one in a queue at the end.
+    """Ids of the flows that lost a packet in the network, or had one in a queue at the end.
 
-    Samples do not say whose packets were lost: without exact records these are all flows if anything was lost.
+    Samples do not show whose packets were lost: without exact records these are all flows if any packet was lost.
     """
     if not run.has_rows("packets"):
         return {flow.id for flow in run.description.flows} if _any_loss(run) else set()
     tuples = run.scan("tuples").collect()
     flows = run.description.flows
-    # A test whose control connection is never made sends nothing else.
+    # A test without a control connection sends nothing else.
     both_ways = (tuples.rename(_OTHER_END), tuples)
     flow_of = {n: flow for way in both_ways for n, flow in flow_of_tuples(way, flows, with_control=True).items()}
     lost = (

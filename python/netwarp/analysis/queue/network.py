@@ -19,8 +19,8 @@ _ROOT = 0xFFFFFFFF
 def network_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
     """Metrics of every sending end of every link, named `link:node`.
 
-    Exact records know every packet, so that an unused queue has length 0 and no drops; samples know only what they
-    saw: no sojourn, no marks, extremes among the samples. Without either there are no metrics.
+    Exact records have every packet, so that an unused queue has length 0 and no drops; samples have no sojourn times
+    and no marks, and only the extremes among the samples. Without either there are no metrics.
     """
     if run.has_rows("packets"):
         yield from _exact(run, window)
@@ -45,7 +45,7 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
         yield from rows("queue", end.name, values)
         counters = interfaces.get(end.interface_index)
         if frame is None and counters is not None and _growth(counters["tx_packets"], 0, -1):
-            # It sent, but has no queue (noqueue_init()), so that no packet of it is recorded.
+            # It sent, but has no queue (noqueue_init()), so that none of its packets is recorded.
             yield from rows("link", end.name, _sampled_link(counters, end, window))
         elif end.rates is not None or end.opportunities is not None:
             sent = (packets.fate == Fate.SENT) & window.mask(packets.dequeue_ns)
@@ -86,7 +86,7 @@ def _interfaces(run: RunDir) -> dict[int, pl.DataFrame]:
 
 
 def root_qdisc(samples: pl.DataFrame) -> pl.DataFrame:
-    """The samples of an interface's root qdisc, which counts what is in all below it; all rows if none is root."""
+    """The samples of an interface's root qdisc, which includes all qdiscs below it; all rows if none is a root."""
     root = samples.filter(pl.col("parent") == _ROOT)
     return root if root.height else samples
 
@@ -117,6 +117,6 @@ def _sampled_link(counters: pl.DataFrame, end: End, window: Window) -> dict[str,
 
 
 def _growth(counter: pl.Series, first: int, last: int) -> int | None:
-    """How much a counter grew between two of its samples; None where it was not counted (imported results)."""
+    """The growth of a counter between two of its samples; None if it was not counted (imported results)."""
     before, by_then = counter[first], counter[last]
     return None if before is None or by_then is None else int(by_then) - int(before)

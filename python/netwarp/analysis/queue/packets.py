@@ -22,7 +22,7 @@ _COLUMNS = (
 
 
 def load_packets(run: RunDir, interface_index: int | None = None) -> dict[int, pl.DataFrame]:
-    """Frames of packets by interface index (of one interface if given), absent values replaced by sentinels."""
+    """Load packets by interface index (of one interface if given), with sentinels in place of missing values."""
     lazy = run.scan("packets")
     if interface_index is not None:
         lazy = lazy.filter(pl.col("interface_index") == interface_index)
@@ -32,7 +32,7 @@ def load_packets(run: RunDir, interface_index: int | None = None) -> dict[int, p
 
 
 def as_packets(frame: pl.DataFrame | None) -> Packets:
-    """Columns of one queue's frame; None is a queue that saw no packet."""
+    """Return the columns of one queue's frame; None is a queue without packets."""
     if frame is None:
         return _no_packets()
     return Packets(

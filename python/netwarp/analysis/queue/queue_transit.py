@@ -1,4 +1,4 @@
-"""A flow's data packets on their way: which were dropped, which were marked, how long they waited in queues."""
+"""A flow's data packets on their way: drops, marks, and waiting times in queues."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ from netwarp.store.rundir import RunDir
 
 
 def load_transits(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
-    """By flow id what its data packets met in the window, a row for each queue that a packet passed or other drop.
+    """Load the transits of each flow's data packets in the window, by flow id: a row per packet and queue, or drop.
 
-    Columns: interface_index; segments, the packets that the row is on the wire; sojourn_ns of those sent in the window,
-    else absent; dropped; marked. Exact records only: without them there is nothing.
+    Columns: interface_index; segments, the row's number of packets on the wire; sojourn_ns of those sent in the window,
+    otherwise null; dropped; marked. This needs exact records: without them it is empty.
     """
     if not run.has_rows("packets"):
         return {}
@@ -55,7 +55,7 @@ def load_transits(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
 
 
 def bottleneck_of(transits: pl.DataFrame) -> int | None:
-    """The interface in whose queue the packets waited longest in all; None if none was sent in the window."""
+    """The interface in whose queue the packets waited longest in total; None if none was sent in the window."""
     waited = (
         transits.drop_nulls("sojourn_ns")
         .group_by("interface_index", maintain_order=True)
@@ -65,7 +65,7 @@ def bottleneck_of(transits: pl.DataFrame) -> int | None:
 
 
 def passage_metrics(parts: Sequence[pl.DataFrame]) -> dict[str, float | int | None]:
-    """Drops all along the way, marks in all queues, and the sojourn in the one where the packets waited longest in all.
+    """Drops along the whole way, marks in all queues, and the sojourn in the queue with the longest total wait.
 
     That queue is the flow's bottleneck. Each packet that was sent from it in the window counts once.
     """

@@ -1,4 +1,4 @@
-"""Queues: length over time, and what happened to packets, from exact records of packets."""
+"""Queues: length over time, and the fate of packets, from exact records of packets."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from netwarp.stats.weighting import Times, Values, Window, lowest, percentile, t
 from netwarp.store.codes import Fate
 
 CE = 3
-"""Congestion experienced, of the ECN bits of an IP header (RFC 3168)."""
+"""Congestion Experienced, the value of the ECN bits of an IP header (RFC 3168)."""
 Numbers = NDArray[np.int64]
 
 _NEVER = np.iinfo(np.int64).min
@@ -20,7 +20,7 @@ _ABSENT = -1
 class Packets:
     """One queue's packets, columns of equal length; absent times are `_NEVER`, absent numbers -1.
 
-    A row counts as its `segments`, the packets that it is on the wire.
+    A row counts as its `segments`, its number of packets on the wire.
     """
 
     enqueue_ns: Times
@@ -35,7 +35,7 @@ class Packets:
 
     @property
     def dropped_on_enqueue(self) -> NDArray[np.bool_]:
-        """Which were dropped or taken elsewhere on arrival and never stood in the queue."""
+        """Whether each packet was dropped or redirected on arrival and never was in the queue."""
         away: NDArray[np.bool_] = ((self.fate == Fate.DROPPED) | (self.fate == Fate.TAKEN)) & (
             self.drop_ns <= self.enqueue_ns
         )
@@ -43,11 +43,11 @@ class Packets:
 
 
 def length_steps(packets: Packets) -> tuple[Times, Values]:
-    """The queue's length over time: (instants, strictly increasing; length from then on).
+    """Return the queue's length over time: (instants, strictly increasing; length from then on).
 
-    An instant with arrivals only, or departures only, has the length the kernel reported. Where both fall on one
-    instant (common where time stands still while packets are processed) their order is unknown, so the length follows
-    from counting since the last instant that is certain.
+    An instant with only arrivals, or only departures, has the length that the kernel reported. If both happen at one
+    instant (which is common in virtual time, while packets are processed), their order is unknown, so the length is
+    counted from the last instant that is certain.
     """
     stayed = ~packets.dropped_on_enqueue
     left = np.where(packets.fate == Fate.SENT, packets.dequeue_ns, packets.drop_ns)
@@ -62,7 +62,7 @@ def length_steps(packets: Packets) -> tuple[Times, Values]:
 
 
 def _settle(times: Times, change: Numbers, reported: Numbers) -> tuple[Times, Values]:
-    """One length an instant, from sorted events: the change, and the length reported with it or -1."""
+    """Return one length per instant, from sorted events: the change, and the length reported with it or -1."""
     first = np.empty(len(times), np.bool_)
     first[0] = True
     np.not_equal(times[1:], times[:-1], out=first[1:])
@@ -83,7 +83,7 @@ def _settle(times: Times, change: Numbers, reported: Numbers) -> tuple[Times, Va
 
 
 def _agreed(change: Numbers, reported: Numbers, sizes: Numbers) -> Numbers:
-    """The length after each group of `sizes` events of one instant; absent if their order decides it."""
+    """The length after each group of `sizes` events of one instant; _ABSENT if it depends on their order."""
     starts = np.cumsum(sizes) - sizes
     net = np.add.reduceat(change, starts)
     gross = np.add.reduceat(np.abs(change), starts)
@@ -94,7 +94,7 @@ def _agreed(change: Numbers, reported: Numbers, sizes: Numbers) -> Numbers:
 
 
 def length_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
-    """Minimum, mean over time and maximum of the length in packets; an unused queue had length 0."""
+    """Minimum, mean over time and maximum of the length in packets; an unused queue has length 0."""
     times, lengths = length_steps(packets)
     times, lengths = np.concatenate([[_NEVER // 2], times]), np.concatenate([[0.0], lengths])
     held = time_weighted(times, lengths, window)
@@ -128,13 +128,13 @@ def drops(packets: Packets, window: Window) -> int:
 
 
 def marks(packets: Packets, window: Window) -> int:
-    """Packets that left with congestion experienced (RFC 3168) and had come without."""
+    """Packets that left with Congestion Experienced (RFC 3168) and had arrived without."""
     marked = (packets.ecn_out == CE) & (packets.ecn_in != CE)
     return _count(packets, marked & window.mask(packets.dequeue_ns))
 
 
 def rate_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
-    """Drops in percent of the packets that came, and marks of those that left to be sent; absent of none."""
+    """Drops in percent of arrived packets, and marks in percent of sent packets; None if there were none."""
     came = _count(packets, window.mask(packets.enqueue_ns))
     left = _count(packets, (packets.fate == Fate.SENT) & window.mask(packets.dequeue_ns))
     return {
@@ -144,5 +144,5 @@ def rate_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
 
 
 def _count(packets: Packets, chosen: NDArray[np.bool_]) -> int:
-    """The packets of the wire that these rows are."""
+    """The number of packets on the wire in these rows."""
     return int(packets.segments[chosen].sum())

@@ -1,4 +1,4 @@
-"""RED as the kernel does it: its average, and how likely its law makes the drop of each packet.
+"""RED as in the kernel: its average, and the probability with which its law drops each packet.
 
 S. Floyd, V. Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1(4), 1993; the kernel's
 include/net/red.h and net/sched/sch_red.c; iproute2's tc/q_red.c and tc/tc_red.c, which read its parameters.
@@ -25,7 +25,7 @@ Values = NDArray[np.float64]
 class Red:
     """RED's parameters: thresholds of the average in bytes, the weight 2^-wlog, max_p, and `packet_ns`.
 
-    That is how long an average packet takes; a link that was idle for so long counts as one arrival at an empty queue.
+    `packet_ns` is the time of an average packet; an idle time of this length counts as one arrival at an empty queue.
     """
 
     min_bytes: int
@@ -53,7 +53,7 @@ _UNITS = {"k": 1024, "m": 1024**2}
 
 
 def red_of(queue: Qdisc | None) -> Red | None:
-    """RED's parameters; None if the queue is not RED, or tc or netwarp cannot read them."""
+    """Return RED's parameters; None if the queue is not RED, or if tc or netwarp cannot read them."""
     if queue is None or queue.kind != "red":
         return None
     try:
@@ -63,7 +63,7 @@ def red_of(queue: Qdisc | None) -> Red | None:
 
 
 def _parameters(queue: Qdisc) -> Red | None:
-    """What tc makes of the options, and of those that are not given (red_parse_opt()). Raises ValueError."""
+    """Parse the options as tc does, including its defaults (red_parse_opt()). Raises ValueError."""
     limit, low, high, average = (_size(queue.option(name) or "0") for name in ("limit", "min", "max", "avpkt"))
     if not limit or not average:
         return None
@@ -77,7 +77,7 @@ def _parameters(queue: Qdisc) -> Red | None:
 
 
 def _size(word: str) -> int:
-    """A size in tc's words, in bytes (get_size() in iproute2). Raises ValueError."""
+    """Parse a size in tc's syntax into bytes (get_size() in iproute2). Raises ValueError."""
     match = _SIZE.fullmatch(word)
     if match is None:
         raise ValueError(f'"{word}" is not a size')
@@ -85,9 +85,9 @@ def _size(word: str) -> int:
 
 
 def _wlog(min_bytes: int, burst: int, average_bytes: int) -> int | None:
-    """The least wlog for which a burst of `burst` packets into an empty queue leaves the average below min.
+    """Return the smallest wlog for which a burst of `burst` packets into an empty queue leaves the average below min.
 
-    That is burst + 1 − min/avpkt ≤ (1 − (1 − w)^burst) / w (tc_red_eval_ewma()).
+    The condition is burst + 1 − min/avpkt ≤ (1 − (1 − w)^burst) / w (tc_red_eval_ewma()).
     """
     needed = burst + 1 - min_bytes / average_bytes
     if needed < 1:
@@ -96,10 +96,10 @@ def _wlog(min_bytes: int, burst: int, average_bytes: int) -> int | None:
 
 
 def averages(red: Red, backlog_bytes: Numbers, idle_ns: Values | None = None) -> Values:
-    """The average at each arrival, bytes, from the backlog that it found, in the kernel's fixed point.
+    """Return the average at each arrival, in bytes, from the backlog that it found, in the kernel's fixed point.
 
-    Without `idle_ns` it is the average of a RED that is never told that its queue was idle, as below a shaper. With it,
-    it is that of a RED which learns how long its link had been idle before each arrival (red_calc_qavg()).
+    Without `idle_ns` it is the average of a RED that does not learn that its queue was idle, as below a shaper. With
+    it, the RED learns how long its link was idle before each arrival (red_calc_qavg()).
     """
     average, found = 0, np.empty(len(backlog_bytes), np.int64)
     wlog, decay = red.wlog, 1 - 2.0**-red.wlog
@@ -115,7 +115,7 @@ def averages(red: Red, backlog_bytes: Numbers, idle_ns: Values | None = None) ->
 
 def backlog_found(packets: pl.DataFrame) -> Numbers:
     """The bytes that each packet of `packets.arrows` found in its queue on arrival."""
-    # The backlog just after an arrival holds the packet itself, unless it was dropped.
+    # The backlog just after an arrival includes the packet itself, unless it was dropped.
     dropped = packets["fate"].to_numpy() == Fate.DROPPED
     own = np.where(dropped, 0, packets["packet_bytes"].to_numpy().astype(np.int64))
     found: Numbers = packets["backlog_bytes"].to_numpy().astype(np.int64) - own
@@ -123,17 +123,17 @@ def backlog_found(packets: pl.DataFrame) -> Numbers:
 
 
 def drop_probabilities(red: Red, average_bytes: Values, dropped: NDArray[np.bool_]) -> Values:
-    """How likely the law made the drop of each packet, given the fates of those before it (red_action()).
+    """Return the probability of each packet's drop, given the fates of those before it (red_action()).
 
-    The kernel draws R, uniform over (0, 1), after each drop, and drops when p_b × count reaches it. So with the largest
-    p_b × count since then below R, the next is dropped with probability (p_b × count − largest) / (1 − largest): for a
-    steady p_b that is Floyd and Jacobson's p_b / (1 − (count − 1) p_b).
+    The kernel draws R, uniform over (0, 1), after each drop, and drops when p_b × count reaches it. If the largest
+    p_b × count since then is below R, the next packet is dropped with probability (p_b × count − largest) /
+    (1 − largest): for a steady p_b that is Floyd and Jacobson's p_b / (1 − (count − 1) p_b).
     """
     base = red.base_probability(average_bytes).tolist()
     found = np.zeros(len(base))
     count, largest = -1, 0.0
     for at, (likely, lost) in enumerate(zip(base, dropped.tolist(), strict=True)):
-        if likely in (0.0, 1.0):  # below min, or beyond max: certain, and counting begins again
+        if likely in (0.0, 1.0):  # below min, or above max, the fate is certain, and counting begins again
             found[at] = likely
             count, largest = -1, 0.0
             continue

@@ -12,7 +12,7 @@ Counter = NDArray[np.uint64] | NDArray[np.int64]
 def throughput_per_interval(
     times_ns: Times, counter: Counter, window: Window, interval_ns: int
 ) -> tuple[Values, Values]:
-    """The counter's growth in each whole interval of the window: (middle in s, Mbit/s), one entry an interval."""
+    """Return the counter's growth in each whole interval of the window: (middle in s, Mbit/s)."""
     edges: Times = np.arange(window.start_ns, window.end_ns + 1, interval_ns, dtype=np.int64)
     before = np.searchsorted(times_ns, edges, side="right")
     values = np.concatenate([[0], counter.astype(np.int64)])[before]
@@ -21,9 +21,9 @@ def throughput_per_interval(
 
 
 def sampled_per_interval(times_ns: Times, counter: Counter, window: Window, interval_ns: int) -> tuple[Values, Values]:
-    """The same for a sampled counter: between two samples it is assumed to grow linearly.
+    """Return the same for a sampled counter, which is assumed to grow linearly between two samples.
 
-    Counting whole samples instead would make an interval with two of them, or none, look like a peak or a pause.
+    Otherwise an interval with two samples, or with none, would look like a peak or a pause.
     """
     edges: Times = np.arange(window.start_ns, window.end_ns + 1, interval_ns, dtype=np.int64)
     values = np.interp(edges, times_ns, counter.astype(np.float64))
@@ -32,9 +32,9 @@ def sampled_per_interval(times_ns: Times, counter: Counter, window: Window, inte
 
 
 def capacity_bits(end: End, window: Window) -> float | None:
-    """What an end of a link could have sent in the window: its rate over time, or its opportunities in [start, end].
+    """The bits that an end of a link could have sent in the window, by its rate, or its opportunities in [start, end].
 
-    None where neither is known.
+    None if neither is known.
     """
     if end.opportunities is not None:
         before, by_then = end.opportunities.bits_until(np.array([window.start_ns - 1, window.end_ns], dtype=np.int64))
@@ -50,8 +50,8 @@ def capacity_bits(end: End, window: Window) -> float | None:
 
 
 def capacity_until(end: End, times_ns: Times) -> Values | None:
-    """What an end of a link could have sent from time 0 to each of these times, none negative, in bits; None where it
-    is not known."""
+    """The bits that an end of a link could have sent from time 0 to each of these times, which are not negative; None
+    if unknown."""
     if end.opportunities is not None:
         return end.opportunities.bits_until(times_ns)
     if end.rates is None:
@@ -65,15 +65,15 @@ def capacity_until(end: End, times_ns: Times) -> Values | None:
 
 
 def utilisation(sent_bytes: int, sent_pkts: int, end: End, window: Window) -> float | None:
-    """Wire bits sent over what the link allows, 0..1, frames counted with their Ethernet header, as tc does, or as the
-    link's opportunities count them.
+    """Sent bits on the wire divided by the link's capacity, 0..1; frames count with their Ethernet header, as in tc, or
+    as the link's opportunities count them.
 
-    Slightly above 1 is possible: the frame on the wire at the window's start counts whole.
+    Values slightly above 1 are possible: the frame on the wire at the window's start counts as a whole.
     """
     capacity = capacity_bits(end, window)
     return (sent_bytes + sent_pkts * end.overhead_bytes) * 8 / capacity if capacity else None
 
 
 def loss_pct(sent: int | None, received: int | None) -> float | None:
-    """What did not arrive, in percent of what was sent; None if nothing was sent or one is unknown."""
+    """The loss in percent of what was sent; None if nothing was sent or a count is unknown."""
     return 100 * (1 - min(received / sent, 1.0)) if sent and received is not None else None

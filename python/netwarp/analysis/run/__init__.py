@@ -1,1 +1,1 @@
-"""One run as a whole: all its metrics, its values over time, and whether it measured what it says."""
+"""One run as a whole: all its metrics, its values over time, and its validity."""

@@ -1,6 +1,6 @@
-"""No flow delivers more than its links can carry. Checked after every run, of every goodput that is drawn or counted.
+"""A check after every run that no goodput exceeds the capacity of its flow's links, in total and in each interval.
 
-A goodput above that counts bytes that did not come in its interval, so that nothing made of it can be trusted.
+A higher goodput counts bytes that did not arrive in its interval, so that nothing derived from it can be trusted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +27,15 @@ from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
 _MAX_MTU = 65536
-"""Of an interface that is no end of a link, such as a loopback."""
+"""The MTU of an interface that is not an end of a link, such as a loopback."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a link on a flow's path lets through: what its rate gave when that which arrives now left its queue.
+    """The bound that a link on a flow's path sets: its rate at the time when a packet that arrives now left its queue.
 
-    A packet takes from `least_ns` to `most_ns` from there to the receiver. A frame that was begun before counts whole.
-    `share` is the payload of a full frame by its length.
+    A packet takes from `least_ns` to `most_ns` from there to the receiver. A frame that began earlier counts as a
+    whole. `share` is the payload of a full frame divided by its length.
     """
 
     end: End
@@ -46,7 +46,7 @@ class Bound:
 
     def payload_bits(self, starts_ns: Times, ends_ns: Times) -> Values:
         """The most payload that can arrive between each pair of instants."""
-        # What an opportunity at the first instant carries is in the interval, too.
+        # The packets of an opportunity at the first instant are in the interval, too.
         first, last = np.maximum(starts_ns - self.most_ns - 1, -1), np.maximum(ends_ns - self.least_ns, 0)
         by_then, before = capacity_until(self.end, last), capacity_until(self.end, first)
         assert by_then is not None
@@ -57,10 +57,10 @@ class Bound:
 
 
 def _ahead(end: End, times_ns: Times) -> Values:
-    """By how many frames a link has got ahead of its rate by then, since its rate fell.
+    """The number of frames by which a link has got ahead of its rate by then, because its rate fell.
 
-    htb charges a packet when it leaves: the gap behind it stays that of the rate before, so that the next leaves by the
-    part of a frame too early by which the new rate is lower.
+    htb charges a packet when it leaves: the gap after it is that of the earlier rate, so that the next packet leaves
+    too early, by the fraction of a frame by which the new rate is lower.
     """
     rates = end.rates or ()
     falls = [max(0.0, 1 - after / before) for (_, before), (_, after) in pairwise(rates)]
@@ -69,9 +69,9 @@ def _ahead(end: End, times_ns: Times) -> Values:
 
 
 def capacity_doubts(run: RunDir) -> Iterator[str]:
-    """A sentence for every flow with a goodput, in all or in an interval, above what a link on its path can carry.
+    """Yield a sentence for every flow with a goodput, in total or in an interval, above a link's capacity on its path.
 
-    Flows with records of arrivals are checked exactly; the others are not checked.
+    Flows with records of arrivals are checked exactly; others are not checked.
     """
     flows = [data for data in load_flows(run, transits=False) if data.deliveries and data.deliveries.arrived]
     length_ns = interval_ns(run, flows)
@@ -82,7 +82,7 @@ def capacity_doubts(run: RunDir) -> Iterator[str]:
 
 
 def _excesses(run: RunDir, data: FlowData, bounds: Sequence[Bound], length_ns: int) -> Iterator[str]:
-    """Of its goodput as a whole, then of the intervals of the figures."""
+    """Check its goodput as a whole, then in the intervals of the figures."""
     counted = data.delivered()
     assert data.deliveries is not None
     middles, rates = data.deliveries.per_interval(whole_run(run), length_ns)
@@ -107,10 +107,10 @@ def _excess(data: FlowData, bound: Bound, starts: Times, ends: Times, bits: Valu
 
 
 def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]:
-    """By flow id the queues that all its data passed, in order: interface_index, least_ns and most_ns spent there.
+    """The queues that all data of a flow passed, in order, by flow id: interface_index, least_ns and most_ns there.
 
-    Of a flow with several connections, such as the subflows of Multipath TCP, each may have a path of its own; a queue
-    that not all of them passed does not bound the flow.
+    The connections of a flow, such as the subflows of Multipath TCP, may have different paths; a queue that not all of
+    them passed does not bound the flow.
     """
     flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
     wanted = {data.flow.id for data in flows}
@@ -149,7 +149,7 @@ def _passed_by_all(part: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
-    """One for each link on the path whose rate is known, the narrowest first."""
+    """The bounds of the links on the path whose rate is known, the narrowest first."""
     ends = {end.interface_index: end for end in run.description.ends}
     mtus = {link.name: link.mtu for link in run.network.links}
     hops = [(ends[row["interface_index"]], row) for row in path.iter_rows(named=True) if row["interface_index"] in ends]
@@ -161,15 +161,15 @@ def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
     for end, row in reversed(hops):
         shortest_ns, longest_ns = shortest_ns + end.delays_ns[0], longest_ns + end.delays_ns[1]
         if end.found:
-            continue  # its shaper may have bursts of any size, of which nothing is known
+            continue  # its shaper may have bursts of any unknown size
         if end.rates is not None:
-            # What is longest, with offloads a buffer of many frames, arrives when its last bit does.
+            # The longest unit, with offloads a buffer of many frames, arrives with its last bit.
             longest = max(frame, row["packet_bytes"])
             whole = longest * 8 * 10**9 // min(rate for _, rate in end.rates)
             share = payload / frame * _whole_nanoseconds(frame, max(rate for _, rate in end.rates))
             found.append(Bound(end, shortest_ns, longest_ns + whole, longest, share))
         elif end.opportunities is not None:
-            # A packet may be sent in parts, of which the first used what an earlier opportunity left.
+            # A packet may be sent in parts, of which the first used the rest of an earlier opportunity.
             share = payload / (frame + end.overhead_bytes)
             longest = max(frame, row["packet_bytes"]) + end.opportunities.size_bytes
             found.append(Bound(end, shortest_ns, longest_ns, longest, share))
@@ -178,25 +178,25 @@ def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
 
 
 def _whole_nanoseconds(frame_bytes: int, rate_bps: int) -> float:
-    """By how much a link may be faster than its rate: htb takes whole nanoseconds for a packet, the rest of the last
-    one is gained (psched_l2t_ns()). At 10 Gbit/s a full frame takes 1211.2 ns, and is given 1211."""
+    """The factor by which a link may exceed its rate, because htb truncates a packet's time to whole nanoseconds
+    (psched_l2t_ns()). At 10 Gbit/s a full frame takes 1211.2 ns, but htb gives it 1211."""
     gap_ns = frame_bytes * 8e9 / rate_bps
     return gap_ns / max(gap_ns - 1, 1)
 
 
 def _most_ever(bound: Bound) -> float:
-    """What its link carries at best, in bit/s."""
+    """The highest rate of its link, in bit/s."""
     if bound.end.opportunities is not None:
         return bound.end.opportunities.mean_rate_bps
     return max((rate for _, rate in bound.end.rates or ()), default=0)
 
 
 def _frame(data: FlowData, mtu: int) -> tuple[int, float]:
-    """The length of the flow's longest frame and the payload in it; of a datagram in fragments its part of that."""
+    """The length of the flow's longest frame and its payload; for a datagram in fragments, the datagram's share."""
     family = 6 if ":" in data.flow.source else 4
     if data.sender is not None and data.sender.mss_bytes:
         mss = data.sender.mss_bytes
-        # Without timestamps the segments are as much longer as the headers are shorter.
+        # Without timestamps segments are longer by as much as their headers are shorter.
         frame = ETHERNET_HEADER_BYTES + min(IP_HEADER_BYTES[family] + TCP_HEADER_BYTES + mss, mtu)
         return frame, mss
     if data.flow.transport == "sctp":

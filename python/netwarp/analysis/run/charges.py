@@ -1,17 +1,17 @@
-"""Virtual time that passed because programs waited by asking (docs/time.md): when it is said, and when doubted.
+"""Virtual time that passed because programs waited by polling (docs/time.md), and when it makes a run doubtful.
 
-Who asks the same again waits, by whatever it asks, for what others do meanwhile: that is said, not doubted. Readings of
-the clock and other calls may be work, which would have taken no time.
+A program that repeats the same call waits for others: this is noted, but it is no reason for doubt. Readings of the
+clock and other calls may be work, which would have taken no time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
 Charge = Mapping[str, str | int]
-"""The name of a program, and how many ns of which kind it was charged."""
+"""The name of a program, and the ns that it was charged, by kind."""
 NOTED_NS = 1_000_000
-"""Less than this a run does not mention."""
+"""A run does not mention less than this."""
 DOUBTED_SHARE = 0.01
-"""More than this of what was measured makes a run suspect."""
+"""A run is suspect if more than this share of its duration was charged."""
 _NAMED = 3
 _POLLS = "polls_ns"
 _KINDS = (
@@ -23,13 +23,13 @@ _KINDS = (
 
 
 def charge_notes(charged: Sequence[Charge]) -> Iterator[str]:
-    """Who was charged how much, if it is more than a millisecond in all."""
+    """Say how much each program was charged, if it is more than a millisecond in total."""
     if _total_ns(charged) > NOTED_NS:
         yield f"programs that wait by asking took virtual time: {_listed(charged)}"
 
 
 def charge_doubts(charged: Sequence[Charge], duration_ns: int) -> Iterator[str]:
-    """Why a run of that duration may have measured what its programs were charged."""
+    """Say why a run of that duration may have measured the time that its programs were charged."""
     doubted = [{kind: ns for kind, ns in one.items() if kind != _POLLS} for one in charged]
     total_ns = _total_ns(doubted)
     if total_ns > NOTED_NS and total_ns > DOUBTED_SHARE * duration_ns:
@@ -48,7 +48,7 @@ def _ns(one: Charge) -> int:
 
 
 def _listed(charged: Sequence[Charge]) -> str:
-    """`ffmpeg 5.6 ms (readings of the clock)`, the largest first."""
+    """The charges in words, the largest first: `ffmpeg 5.6 ms (readings of the clock)`."""
     largest = sorted(charged, key=_ns, reverse=True)
     named = [_one(one) for one in largest[:_NAMED]]
     more = len(largest) - len(named)

@@ -1,6 +1,6 @@
-"""Packets are conserved: what a run sent, it delivered, dropped, lost or still holds. Checked after every run.
+"""A check after every run that packets are conserved: each sent packet was delivered, dropped, lost or is still held.
 
-A broken sum means that the records miss something, so that no metric can be trusted.
+A wrong sum means that records are missing, so that no metric can be trusted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _Row = Mapping[str, int]
 
 
 def conservation_doubts(run: RunDir) -> Iterator[str]:
-    """A sentence for every sum that is wrong; what was not recorded is not checked."""
+    """Yield a sentence for every sum that is wrong; only recorded counts are checked."""
     wires = _by_interface(run, "wires")
     counts = _by_interface(run, "interfaces")
     yield from _wires(run, wires)
@@ -31,14 +31,14 @@ def conservation_doubts(run: RunDir) -> Iterator[str]:
 
 
 def _by_interface(run: RunDir, table: str) -> dict[int, _Row]:
-    """Rows by interface; what an older record does not count was nothing when that record added up."""
+    """Rows by interface; counts that older records lack are 0, because these records added up without them."""
     return {row["interface_index"]: row for row in run.scan(table).collect().fill_null(0).iter_rows(named=True)}
 
 
 def _wires(run: RunDir, wires: Mapping[int, _Row]) -> Iterator[str]:
-    """On every wire sent = delivered + lost + still there; a wire that duplicates may give up to twice what it took.
+    """Check every wire: sent = delivered + lost + still there; a wire that duplicates may deliver up to twice as much.
 
-    Where packets are aggregates, these counters do not count alike; what is recorded of the link does (`_links`).
+    These counters count aggregates differently; for links with aggregates the records are checked instead (`_links`).
     """
     for end in run.description.ends:
         if end.offload or (wire := wires.get(end.interface_index)) is None:
@@ -53,17 +53,16 @@ def _wires(run: RunDir, wires: Mapping[int, _Row]) -> Iterator[str]:
 
 
 def _links(run: RunDir, counts: Mapping[int, _Row], wires: Mapping[int, _Row]) -> Iterator[str]:
-    """What left a queue came to the link's other end, was lost on the way or is still on the wire, to the byte.
+    """Check to the byte that what left a queue arrived at the link's other end, was lost, or is still on the wire.
 
-    What was sent before recording began is not in it, so that of a wire that still holds such packets less is missing
-    than it holds.
+    Packets sent before recording began are not counted, so that less may be missing than a wire still holds.
     """
     for near, far in _directions(run):
         if near.interface_index not in counts or far.interface_index not in counts:
             continue
         sent, came = counts[near.interface_index], counts[far.interface_index]
         if not sent["sent_pkts"]:
-            continue  # unused, or without a queue, so that nothing that leaves it is recorded
+            continue  # unused, or without a queue, so that its departures are not recorded
         on_wire = wires.get(near.interface_index, {}).get("queued_bytes", 0)
         missing = sent["sent_bytes"] - came["arrived_bytes"] - sent["lost_bytes"]
         if not (missing <= on_wire if near.copies else missing == on_wire):
@@ -78,14 +77,14 @@ def _directions(run: RunDir) -> Iterator[tuple[End, End]]:
     for _, ends in groupby(run.description.ends, key=lambda end: end.link):
         one, *others = ends
         if not others:
-            continue  # an interface that was found alone, such as a bridge's own
+            continue  # an interface without a peer, such as a bridge's own
         (other,) = others
         yield one, other
         yield other, one
 
 
 def _nodes(run: RunDir, counts: Mapping[int, _Row]) -> Iterator[str]:
-    """What came to a node it delivered to its own transport, handed to a queue, dropped, sent elsewhere or holds."""
+    """Check that a node delivered, queued, dropped, sent elsewhere or still holds each packet that it received."""
     for node in dict.fromkeys(end.node for end in run.description.ends):
         if node in run.description.copying:
             continue
@@ -105,11 +104,11 @@ def _nodes(run: RunDir, counts: Mapping[int, _Row]) -> Iterator[str]:
 
 
 def _interfaces(run: RunDir) -> Iterator[str]:
-    """Between the first and the last sample of its counter, an interface sent what left its queue.
+    """Check that an interface sent what left its queue, between the first and the last sample of its counter.
 
-    A sample is taken some microseconds after its time, so that of packets in that moment it is unknown whether it has
-    them. An interface without any recorded packet is one without a queue, which is not recorded. An aggregate leaves an
-    interface with offloads as one packet, others in its segments.
+    A sample is taken some microseconds after its time, so that it is unknown whether it includes packets of that
+    moment. An interface without any recorded packet has no queue, and is not checked. An aggregate leaves an interface
+    with offloads as one packet, others as its segments.
     """
     samples = run.scan("links").group_by("interface_index").agg(pl.col("time_ns", "tx_packets").sort_by("time_ns"))
     left = run.scan("packets").filter(fate=Fate.SENT).select("interface_index", "dequeue_ns", "segments").collect()
@@ -131,11 +130,10 @@ def _interfaces(run: RunDir) -> Iterator[str]:
 
 
 def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row]) -> Iterator[str]:
-    """UDP: sent = received + dropped + still queued + lost or still on the wires.
+    """Check datagrams: sent = received + dropped + still queued + lost or still on the wires.
 
-    The wires do not distinguish flows: what a flow misses elsewhere must be something, and all flows together must miss
-    no more than the wires on their ways lost or hold, what is at interfaces that are not recorded, and what waits in
-    nodes.
+    The wires do not distinguish flows: no flow may miss a negative number, and all flows together must not miss more
+    than the wires on their ways lost or hold, plus packets at interfaces that are not recorded, and in nodes.
     """
     ends = {end.interface_index: end for end in run.description.ends}
     missing, used = 0, set[int]()
@@ -147,7 +145,7 @@ def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row
     room = sum(wires[index]["lost_pkts"] + wires[index]["queued_pkts"] for index in used if index in wires)
     inside = ("elsewhere_pkts", "waiting_pkts", "unsent_pkts")
     room += sum(row[what] for row in counts.values() for what in inside)
-    # No packet is recorded to pass an interface without a queue.
+    # Packets at an interface without a queue are not recorded.
     room += sum(
         wire["lost_pkts"] + wire["queued_pkts"]
         for index, wire in wires.items()
@@ -159,9 +157,9 @@ def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row
 
 
 def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
-    """Of every UDP flow its name, how many datagrams no queue and no receiver knows, and the interfaces on its way.
+    """Find every UDP flow's name, the number of its datagrams that no queue and no receiver has, and its interfaces.
 
-    A flow whose datagrams were sent in fragments is left out: its packets are no datagrams.
+    A flow whose datagrams were sent in fragments is left out: its packets are not datagrams.
     """
     flows = {flow.id: flow for flow in run.description.flows if flow.kind.datagrams}
     if not flows:

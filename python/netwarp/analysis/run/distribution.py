@@ -1,10 +1,10 @@
-"""Distributions of what has one within a run: RTTs, windows and queue lengths by time, sojourns by packet, completion
-times by transfer."""
+"""Distributions in a run: RTTs, windows and queue lengths by time, sojourns by packet, completion times by transfer."""
 
 from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from netwarp.analysis.catalogue.metrics import CATALOGUE
 from netwarp.analysis.flow.flows import FlowData, load_flows, run_window
 from netwarp.analysis.queue.packets import as_packets, load_packets
 from netwarp.analysis.queue.queues import Packets, length_steps, sojourns_ms
@@ -14,27 +14,20 @@ from netwarp.store.rundir import RunDir
 
 COMPLETION = "completion_ms"
 
-# What is distributed: stem → (scope, what a value's share is a share of).
-DISTRIBUTED = {
-    "rtt_ms": ("flow", "time"),
-    "cwnd_pkts": ("flow", "time"),
-    "srtt_ms": ("flow", "time"),
-    COMPLETION: ("flow", "transfers, those not complete included"),
-    "length_pkts": ("queue", "time"),
-    "sojourn_ms": ("queue", "packets"),
-}
+DISTRIBUTED = {one.stem: (scope, one.spread) for scope, entries in CATALOGUE.items() for one in entries if one.spread}
+"""The distributed quantities: stem → (scope, the whole of which a value has a share)."""
 
 
 def distributed_stem(metric: str) -> str | None:
-    """The stem of a metric that sums up a distribution: `rtt_ms_p95` → `rtt_ms`; None if it does not."""
+    """The stem of a metric that summarises a distribution: `rtt_ms_p95` → `rtt_ms`; None for others."""
     stem = next((stem for stem in DISTRIBUTED if metric == stem or metric.startswith(stem + "_")), None)
     return stem
 
 
 def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) -> dict[str, TimeWeighted]:
-    """For each of the names values and their weights (ns, or 1 a packet) in the run's window; empty without records.
+    """Return values and weights (ns, or 1 per packet) in the run's window for each name; empty without records.
 
-    What is known to be greater than all values has the value infinity.
+    A duration that is only known to be longer than all values has the value infinity.
     """
     if scope == "queue":
         return _queues(run, stem, names)

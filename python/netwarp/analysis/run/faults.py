@@ -1,4 +1,4 @@
-"""Faults of netwarp's own while it analyses a run: that run fails, with the reason, and the others go on."""
+"""Containment of netwarp's faults while it analyses a run: that run fails, with the reason, and the others go on."""
 
 import traceback
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from pathlib import Path
 import polars as pl
 
 LOG = "internal-error.log"
-"""Where a run's directory has the traceback."""
+"""The file in a run's directory with the traceback."""
 
 
 class FaultError(Exception):
-    """An unexpected error; the message is the reason that a run gives."""
+    """An unexpected error; the message is the run's reason."""
 
 
 @contextmanager
 def contained(directory: Path, *foreseen: type[Exception]) -> Iterator[None]:
-    """Turn what is raised inside, but for what is `foreseen`, into a FaultError, its traceback into the run's log.
+    """Turn exceptions inside, except for `foreseen` ones, into a FaultError, and write the traceback to the run's log.
 
     Raises FaultError.
     """

@@ -1,7 +1,7 @@
-"""RED below a shaper never learns that its link was idle, and then drops although nothing waits. A check of each run.
+"""A check of each run for RED below a shaper, which never learns that its link was idle, and drops at an empty queue.
 
-htb asks no empty queue for packets (htb_dequeue_tree()), and RED notices idleness only when it is asked in vain
-(red_dequeue()). Its average therefore does not decay during a pause, and the packets after it meet the one of before.
+htb does not ask an empty queue for packets (htb_dequeue_tree()), and RED notices idleness only when it is asked in vain
+(red_dequeue()). Its average therefore does not decay during a pause, and still applies to the packets after it.
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
 MANY = 3
-"""From how many such packets in a stretch on a run is suspect.
+"""The number of such packets in a stretch from which a run is suspect.
 
-One or two of a slow start's bursts are hit by chance, and are a small part of the drops that end it.
+One or two packets of a slow start's bursts are hit by chance, and are a small part of the drops that end it.
 """
 _COLUMNS = ("enqueue_ns", "dequeue_ns", "packet_bytes", "backlog_bytes", "fate", "ecn_in", "ecn_out")
 
 
 def idle_red_doubts(run: RunDir) -> Iterator[str]:
-    """A sentence for every RED below a shaper that hit (dropped or marked) what it should have let pass.
+    """Yield a sentence for every RED below a shaper that hit (dropped or marked) packets that it should have let pass.
 
-    Those are packets that found the queue empty and would have found the average below min, had it decayed while the
-    link was idle. They count in stretches, in which every packet found the queue empty. A RED whose link has no rate of
-    netwarp's own knows when it is idle, or nothing is known of it; without exact records nothing is checked.
+    These packets found the queue empty, and the average would have been below min if it had decayed while the link was
+    idle. They count in stretches, in which every packet found the queue empty. A RED is only checked if netwarp sets
+    its link's rate (otherwise it knows when it is idle, or nothing is known about it), and if there are exact records.
     """
     for end in run.description.ends:
         red = red_of(end.queue)
@@ -40,13 +40,13 @@ def idle_red_doubts(run: RunDir) -> Iterator[str]:
         if many >= MANY:
             yield (
                 f"RED at {end.name} dropped or marked {many} packets from {first_ns / 1e9:.6g} s on although its queue "
-                "was empty all the while: below a shaper it never learns that its link was idle, so that its average "
-                "stays what it was (docs/limitations.md)"
+                "was empty during that time: below a shaper it never learns that its link was idle, so that its "
+                "average does not decay (docs/limitations.md)"
             )
 
 
 def _worst_stretch(red: Red, end: End, packets: pl.DataFrame) -> tuple[int, int]:
-    """Of the stretch with the most packets that were hit wrongly: when the first of them came, and their number."""
+    """The first packet's time and the number of packets in the stretch with most packets that were hit wrongly."""
     backlog = backlog_found(packets)
     marked = ((packets["ecn_in"] != CE) & (packets["ecn_out"] == CE).fill_null(value=False)).to_numpy()
     hit: NDArray[np.bool_] = (packets["fate"].to_numpy() == Fate.DROPPED) | marked
@@ -63,7 +63,7 @@ def _worst_stretch(red: Red, end: End, packets: pl.DataFrame) -> tuple[int, int]
 
 
 def _idle_ns(end: End, packets: pl.DataFrame, backlog: Numbers) -> Values:
-    """How long the link had been idle, since the packet before, when each came; 0 where others waited or were sent."""
+    """The time for which the link had been idle when each packet came; 0 if others waited or were being sent."""
     assert end.rates is not None
     rates = pl.DataFrame(end.rates, schema={"dequeue_ns": pl.Int64, "rate_bps": pl.Float64}, orient="row")
     sent = packets.drop_nulls("dequeue_ns").sort("dequeue_ns").join_asof(rates, on="dequeue_ns")
@@ -74,8 +74,8 @@ def _idle_ns(end: End, packets: pl.DataFrame, backlog: Numbers) -> Values:
     )
     free_at = np.append(np.maximum.accumulate(sent_at + bits / rate * 1e9), -np.inf)
     arrivals = packets["enqueue_ns"].to_numpy()
-    # Before the first departure there is none, whose index is -1: the last, -inf.
+    # Before the first departure the index is -1, that of the last element, -inf.
     last = np.searchsorted(sent_at, arrivals, side="left") - 1
-    # RED counts idleness up to each arrival, whatever becomes of that (red_end_of_idle_period()).
+    # RED counts idleness up to each arrival, whatever its fate (red_end_of_idle_period()).
     since = np.maximum(free_at[last], np.append(-np.inf, arrivals[:-1]))
     return np.where(backlog == 0, np.maximum(arrivals - since, 0.0), 0.0)

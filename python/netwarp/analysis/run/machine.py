@@ -1,6 +1,6 @@
-"""Whether the machine and not the network set a result, of a run in real time. Each doubt says what was seen.
+"""Checks of whether the machine, and not the network, determined the result of a run in real time.
 
-What is measured is in `machine.arrows`; a run in virtual time has none, as nothing of the host can affect it.
+The measurements are in `machine.arrows`; a run in virtual time has none, because the host cannot affect it.
 """
 
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ import polars as pl
 from netwarp.store.rundir import RunDir
 
 MAX_LATE_SHARE = 0.01
-"""Of the run's timers, more than 1 ms late."""
+"""The maximum share of the run's timers that are more than 1 ms late."""
 MAX_STEAL_SHARE = 0.01
 MAX_BUSY_SHARE = 0.95
-"""Of the processors' time."""
+"""The maximum share of the processors' time."""
 MIN_SENDING_SHARE = 0.95
-"""Of a greedy flow's time."""
+"""The minimum share of a greedy flow's time in which it sends."""
 MAX_CLOCK_STEP_NS = 1_000_000
 
 
 def machine_doubts(run: RunDir) -> Iterator[str]:
-    """A sentence for each sign that the machine disturbed the run."""
+    """Yield a sentence for each sign that the machine disturbed the run."""
     samples = run.scan("machine").sort("time_ns").collect()
     for (node,), of_machine in samples.group_by("node", maintain_order=True):
         place = "" if node is None else f"{node}: "
@@ -31,7 +31,7 @@ def machine_doubts(run: RunDir) -> Iterator[str]:
 
 
 def _machine(samples: pl.DataFrame) -> Iterator[str]:
-    """What one machine did."""
+    """Check the samples of one machine."""
     if samples.height < 2:
         return
     yield from _processors(samples)
@@ -43,7 +43,7 @@ def _machine(samples: pl.DataFrame) -> Iterator[str]:
 
 
 def _clocks(run: RunDir) -> Iterator[str]:
-    """Machines whose clocks are not known well enough, or that did not begin together."""
+    """Check whether clocks are known well enough, and whether machines began together."""
     clocks = run.scan("clocks").collect()
     for row in clocks.iter_rows(named=True):
         if row["offset_after_ns"] is None:
@@ -91,7 +91,7 @@ def _lost(samples: pl.DataFrame) -> Iterator[str]:
 
 
 def _stalled(run: RunDir) -> Iterator[str]:
-    """Greedy flows that had nothing to send, since their generator did not get to it."""
+    """Find greedy flows that had nothing to send, because their generator was delayed."""
     greedy = {flow.id: flow for flow in run.description.flows if flow.kind.greedy}
     for row in run.scan("flows").collect().iter_rows(named=True):
         if row["flow_id"] not in greedy or row["busy_us"] is None or row["connect_ns"] is None:

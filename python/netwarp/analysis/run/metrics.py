@@ -17,17 +17,18 @@ from netwarp.store.rundir import RunDir, open_run
 
 
 def analyse_run(run_dir: Path) -> pl.DataFrame:
-    """Metrics of a run: scope, name, metric, value (Float64), in the window [warmup, duration].
+    """Compute the metrics of a run: scope, name, metric, value (Float64), in the window [warmup, duration].
 
-    What was not measured has no row. Raises StoreError if the directory is no run or a table cannot be read.
+    A metric that was not measured has no row. Raises StoreError if the directory is not a run's or a table cannot be
+    read.
     """
     return frame(_metrics(open_run(run_dir)))
 
 
 def metrics_since(run: RunDir, begin_ns: int) -> pl.DataFrame:
-    """The same in the window [begin, duration] instead. Raises StoreError."""
+    """Compute the same in the window [begin, duration]. Raises StoreError."""
     later = RunDir(run.path)
-    # What a cached property has once: all readers of the run ask it for the window.
+    # Set the cached property, which all readers of the run ask for the window.
     later.__dict__["description"] = replace(run.description, warmup_ns=begin_ns)
     return frame(_metrics(later))
 

@@ -1,6 +1,6 @@
-"""Whether a run's stored metrics are up to date, so that they need not be computed again.
+"""Stored metrics of a run, and a check of whether they are up to date.
 
-The same code and the same records give the same metrics. The metrics' file holds a digest of the code; records that
+The same code and the same records give the same metrics. The metrics' file has a digest of the code; records that have
 changed since are recognised by their times.
 """
 
@@ -26,13 +26,13 @@ SOURCES = (
     ),
     *("json_values.py", "lab_format", "flows", "store", "stats", "analysis"),
 )
-"""What of netwarp decides a metric."""
+"""Modules and folders of netwarp that decide a metric."""
 _LIBRARIES = ("numpy", "polars", "scipy")
 
 
 @cache
 def code_digest() -> str:
-    """SHA-256 of all that decides a metric: netwarp's own sources, and the versions of its libraries."""
+    """SHA-256 over everything that decides a metric: netwarp's own sources, and the versions of its libraries."""
     package = Path(str(resources.files("netwarp")))
     digest = hashlib.sha256(repr([(name, metadata.version(name)) for name in _LIBRARIES]).encode())
     roots = [package / source for source in SOURCES]

@@ -1,4 +1,4 @@
-"""What happened over time: the frames behind the figures. Times in seconds from the start of the run."""
+"""Series over time: the frames behind the figures, with times in seconds from the start of the run."""
 
 from collections.abc import Sequence
 
@@ -20,14 +20,14 @@ LONG_NS = 1200 * 10**9
 
 
 def cwnd(data: FlowData) -> pl.DataFrame:
-    """Congestion window: time_s, cwnd_pkts; one row an ACK (or sample), a step function. Empty without records."""
+    """Congestion window: time_s, cwnd_pkts; a row per ACK (or sample), a step function. Empty without records."""
     if data.sender is None:
         return _series("cwnd_pkts", np.empty(0), np.empty(0))
     return _series("cwnd_pkts", data.sender.times_ns / 1e9, data.sender.cwnd_pkts)
 
 
 def rtt(data: FlowData) -> pl.DataFrame:
-    """RTT samples: time_s, rtt_ms; of ACKs or echo replies, unsmoothed; a missing reply leaves NaN, a gap."""
+    """RTT samples of ACKs or echo replies, unsmoothed: time_s, rtt_ms; a missing reply is NaN, a gap."""
     if data.pings is not None:
         return ping_rtts(data.pings)
     if data.sender is None:
@@ -36,10 +36,10 @@ def rtt(data: FlowData) -> pl.DataFrame:
 
 
 def ping_rtts(pings: Pings) -> pl.DataFrame:
-    """RTT samples of echo requests: time_s, when the reply came, and rtt_ms.
+    """RTT samples of echo requests: time_s of the reply, and rtt_ms.
 
-    So it is with a sample of an ACK. At the time of sending, an RTT of seconds would rise before what made it rise. A
-    gap stands where the missing reply would have its place: after those of the requests before it.
+    The time is that of the reply, as for ACKs: at the time of sending, an RTT of seconds would rise before its cause.
+    The gap of a missing reply is after the replies to the requests before it.
     """
     arrived_ns = pings.sent_ns + np.where(pings.answered, pings.rtts_ms, 0) * 1e6
     arrived_ns = np.where(pings.answered, arrived_ns, np.maximum.accumulate(arrived_ns))
@@ -67,9 +67,9 @@ def delay(data: FlowData) -> pl.DataFrame:
 
 
 def interface_rate(run: RunDir, end: End, interval_ns: int) -> pl.DataFrame:
-    """What the interface at a link's end sent in each interval: time_s (its middle), rate_mbps, headers included.
+    """The rate of the interface at a link's end in each interval: time_s (its middle), rate_mbps with headers.
 
-    From samples of its counter, as ifstat sees it. Empty without records.
+    It is from samples of the counter, as in ifstat. Empty without records.
     """
     samples = run.scan("links").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
     if samples.height < 2:
@@ -80,16 +80,15 @@ def interface_rate(run: RunDir, end: End, interval_ns: int) -> pl.DataFrame:
 
 
 def reported_rates(run: RunDir, data: FlowData) -> dict[str, pl.DataFrame]:
-    """What iperf3 itself printed for each interval, by its side (sender, receiver): time_s (its middle), rate_mbps."""
+    """The rates that iperf3 printed for each interval, by side (sender, receiver): time_s (the middle), rate_mbps."""
     sides = reported_intervals(run, data.flow)
     start_s = data.start_ns / 1e9
     return {side: _series("rate_mbps", start_s + part[:, :2].mean(axis=1), part[:, 2]) for side, part in sides.items()}
 
 
 def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
-    """The length of an interval of a goodput figure: a second; of short runs a tenth, so that there are ten; of runs of
-    20 minutes and more ten seconds, as a figure has no room for thousands; no shorter than what lies between two looks
-    at a flow that is only sampled."""
+    """The length of an interval of a goodput figure: 1 s; 0.1 s for runs below 10 s; 10 s for runs of 20 minutes and
+    more, because a figure has no room for thousands of points; at least the interval of samples of a sampled flow."""
     looks = run.description.sample_ns if any(data.sender and data.sender.sampled for data in flows) else 0
     length_ns = whole_run(run).length_ns
     return max(10**10 if length_ns >= LONG_NS else 10**9 if length_ns >= 10**10 else 10**8, looks)
@@ -98,7 +97,7 @@ def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
 def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:
     """Goodput of the flows together in each interval: time_s (its middle), throughput_mbps. Empty without records.
 
-    What the application could read in it, in order; without records of arrivals what was acknowledged in it.
+    It counts the bytes that the application could read, in order; without records of arrivals, acknowledged bytes.
     """
     total = None
     times = np.empty(0)
@@ -110,7 +109,7 @@ def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10*
 
 
 def lived(flows: Sequence[FlowData], goodput: pl.DataFrame, interval_ns: int) -> pl.DataFrame:
-    """Of the flows' goodput over time the part in which they were there, or what they had sent still arrived."""
+    """The part of the flows' goodput over time in which they were active, or in which their bytes still arrived."""
     born_s = min(data.flow.start_ns for data in flows) / 1e9 - interval_ns / 1e9
     ended_s = max(max(data.window.end_ns, data.flow.end_ns) for data in flows) / 1e9
     moved_s: float | None = goodput.filter(pl.col("throughput_mbps") > 0)["time_s"].max()  # type: ignore[assignment]
@@ -121,8 +120,8 @@ def lived(flows: Sequence[FlowData], goodput: pl.DataFrame, interval_ns: int) ->
 def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Values, Values] | None:
     """Goodput of one flow; None without records.
 
-    If only samples exist, its first and last values come from the flow's own totals. What its sockets held at its end
-    is acknowledged after that: as samples show, else by then.
+    If only samples exist, its first and last values come from the flow's own totals. The bytes in its sockets at its
+    end are acknowledged later: at the times of samples if there are any, otherwise at the end.
     """
     known = data.to_application
     if known is None:
@@ -142,7 +141,7 @@ def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Value
 
 
 def whole_run(run: RunDir) -> Window:
-    """The window of a figure: from the start, warm-up included."""
+    """The window of a figure: from the start of the run, warm-up included."""
     return Window(0, run_window(run.description).end_ns)
 
 

@@ -25,11 +25,11 @@ _BAIL = re.compile(r"Bail out!\s*(?P<why>.*)$")
 _INDENT = re.compile(r"(?:# ?|[ \t])*")
 _YAML, _YAML_END = "---", "..."
 _KEPT_LINES = 50
-"""How many lines of what a test printed are kept: the last ones."""
+"""The number of a test's last printed lines that are kept."""
 
 
 class Came(StrEnum):
-    """What a test came to."""
+    """The result of a test."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -38,8 +38,8 @@ class Came(StrEnum):
 
 @dataclass(frozen=True)
 class OwnTest:
-    """One test of a command: its name, behind the names of the tests that it is part of, and why it failed or was
-    skipped; `printed` is what was printed since the result before it."""
+    """One test of a command: its name, after the names of the tests that it is part of, and why it failed or was
+    skipped; `printed` are the lines since the previous result."""
 
     name: str
     came: Came
@@ -49,20 +49,20 @@ class OwnTest:
 
 @dataclass(frozen=True)
 class OwnTests:
-    """All tests of a command, in their order, and what is wrong with their report: results that are missing."""
+    """All tests of a command, in their order, and problems of their report: missing results."""
 
     tests: tuple[OwnTest, ...]
     problems: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many passed, failed and were skipped."""
+        """The numbers of passed, failed and skipped tests."""
         found = Counter(test.came for test in self.tests)
         return {came.value: found[came] for came in Came}
 
     @property
     def failure(self) -> str | None:
-        """Why the tests as a whole failed; None if they did not."""
+        """The reason for which the tests as a whole failed; None if they did not."""
         failed = [test.name for test in self.tests if test.came is Came.FAILED]
         said = [f"{len(failed)} of its {len(self.tests)} tests failed, first `{failed[0]}`"] if failed else []
         return "; ".join([*said, *self.problems]) or None
@@ -74,7 +74,7 @@ class OwnTests:
 
 
 def own_tests(run: Path) -> OwnTests | None:
-    """The tests that a run's command reported on its standard output; None if it reported none in this form.
+    """Read the tests that a run's command reported on its standard output; None if it reported none in this form.
 
     Raises OSError.
     """
@@ -89,7 +89,7 @@ def own_tests(run: Path) -> OwnTests | None:
 
 
 def read_tap(lines: Iterable[str]) -> OwnTests | None:
-    """The tests that a program's output reports; None if it has neither a version line nor a plan.
+    """Parse the tests in a program's output; None if it has neither a version line nor a plan.
 
     A test that is meant to fail (`# TODO`, `# XFAIL`) has not failed. Tests that were planned and have no result, and
     `Bail out!`, are problems.
@@ -107,21 +107,21 @@ class _Level:
     width: int
     tests: list[OwnTest] = field(default_factory=list)
     results: int = 0
-    """Since the last plan or version line."""
+    """The number of results since the last plan or version line."""
     planned: int | None = None
     problems: list[str] = field(default_factory=list)
     below: list[OwnTest] = field(default_factory=list)
-    """Subtests whose own line is still to come."""
+    """Subtests whose parent's line has not come yet."""
 
     def close(self) -> None:
-        """End of a document, or of a group of subtests: as many results as were planned?"""
+        """End a document or a group of subtests, and note a problem if planned results are missing."""
         if self.planned is not None and self.results < self.planned:
             self.problems.append(f"{self.results} of {self.planned} planned tests have a result")
         self.planned, self.results = None, 0
 
 
 class _Reader:
-    """Takes lines; knows at each indentation what has been reported."""
+    """A parser of lines, with the tests that have been reported at each indentation."""
 
     def __init__(self) -> None:
         self.has_version = self.has_plan = False
@@ -162,7 +162,7 @@ class _Reader:
         return True
 
     def _statement(self, text: str, width: int) -> bool:
-        """Take a line that says something of a test; whether it does."""
+        """Parse a line about tests; return whether it is one."""
         if width == 0 and (bail := _BAIL.match(text)):
             self.bailed.append(f"it bailed out: {bail['why']}" if bail["why"] else "it bailed out")
             return True
@@ -191,7 +191,7 @@ class _Reader:
             level.tests.append(OwnTest("all tests", Came.SKIPPED, why["why"] if why else plan["why"] or ""))
 
     def _leave(self, width: int) -> None:
-        """Go to the level of this indentation; what is deeper belongs to the next test at that one."""
+        """Go to the level of this indentation; deeper tests are subtests of its next test."""
         while self.levels[-1].width > width:
             done = self.levels.pop()
             done.close()

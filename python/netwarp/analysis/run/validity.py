@@ -1,4 +1,4 @@
-"""Whether a run measured what it claims to measure."""
+"""The validity of a run: whether it measured what it claims to measure."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_text
 from netwarp.store.rows import AccountRow, accounts
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState
@@ -25,15 +26,15 @@ _MAX_REASONS = 5
 
 @dataclass(frozen=True)
 class Validity:
-    """`ok`, `suspect` or `failed`, and why, one sentence a reason; `notes` say what else to know of the run."""
+    """A verdict: `ok`, `suspect` or `failed`, with a sentence for each reason; `notes` are other remarks on the run."""
 
-    status: str
+    status: RunStatus
     reasons: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str | None:
-        """The first reasons as one line, and how many there are beyond; None if there are none."""
+        """The first reasons as one line, and the number of others; None if there are none."""
         return "; ".join(_first(self.reasons, "reasons")) or None
 
 
@@ -41,18 +42,17 @@ def check_run(run_dir: Path) -> Validity:
     """Judge a run from its records.
 
     It has failed if a flow did not run, unless the network lost its packets, which is a result. It is suspect if the
-    sender's host was what limited a flow, if its kernel warned of something, if a flow had another congestion control
-    than it was given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if
-    RED dropped although nothing waited, if its time followed the host's, or if the machine disturbed a run in real
-    time.
+    sender's host limited a flow, if its kernel printed a warning, if a flow had another congestion control than it was
+    given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if RED dropped at
+    an empty queue, if its time followed the host's, or if the machine disturbed a run in real time.
 
-    Raises StoreError if the directory is no run or a table cannot be read.
+    Raises StoreError if the directory is not a run's or a table cannot be read.
     """
     run = open_run(run_dir)
     silent = list(_silent_flows(run))
     failures = (*_broken_tables(run), *_failed_flows(run), *(text for text, lost in silent if not lost))
     if failures:
-        return Validity("failed", failures)
+        return Validity(RunStatus.FAILED, failures)
     doubts = (
         *_host_time(run),
         *machine_doubts(run),
@@ -63,33 +63,35 @@ def check_run(run_dir: Path) -> Validity:
         *capacity_doubts(run),
         *idle_red_doubts(run),
     )
-    return Validity("suspect" if doubts else "ok", doubts, _first([text for text, _ in silent], "flows"))
+    return Validity(
+        RunStatus.SUSPECT if doubts else RunStatus.OK, doubts, _first([text for text, _ in silent], "flows")
+    )
 
 
 def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
-    """The first sentences, and how many there are beyond."""
+    """The first sentences, and the number of others."""
     more = len(sentences) - _MAX_REASONS
     return (*sentences[:_MAX_REASONS], *([f"and {more} more such {what}"] if more > 0 else []))
 
 
 def _host_time(run: RunDir) -> Iterator[str]:
-    """That nobody can repeat a run, if what its programs computed took the host's time."""
-    if run.lab.exec and run.lab.exec.compute:
+    """Whether a run cannot be repeated, because its programs' computing took the host's time."""
+    if run.lab.takes_host_time:
         yield "what its programs computed took this host's time ([exec] compute_time), so that it cannot be repeated"
 
 
 def _kernel_warnings(run: RunDir) -> Iterator[str]:
-    """What the run's kernel warned of (WARN(), BUG: of its checks) and went on after."""
+    """Find the warnings of the run's kernel after which it went on (WARN(), BUG: of its checks)."""
     try:
         text = read_text(run.path / CONSOLE)
     except StoreError:
-        return  # of an engine without a console
+        return  # an engine without a console
     lines = dict.fromkeys(match[1] for match in WARNING.finditer(text))
     yield from (f"its kernel warned: {line.strip()} (see {CONSOLE})" for line in lines)
 
 
 def flow_failure(flow: Flow, account: AccountRow | None) -> str | None:
-    """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did or nothing says why."""
+    """Say why a flow did not run, from its row of flows.arrows if there is one; None if it ran, or if unknown."""
     if flow.kind.found:
         return None
     if account is None:
@@ -100,9 +102,9 @@ def flow_failure(flow: Flow, account: AccountRow | None) -> str | None:
 
 
 def flow_silence(flow: Flow, account: AccountRow, replies: Collection[int]) -> str | None:
-    """What a flow that ran without an error did not achieve; None if it got something through.
+    """Say what a flow that ran without an error did not achieve; None if it got something through.
 
-    `replies` are the ids of the flows of echo requests that got any.
+    `replies` are the ids of flows of echo requests with replies.
     """
     if flow.kind.connects and account["connect_ns"] is None:
         return f"flow {flow.name} never connected"
@@ -115,9 +117,9 @@ def flow_silence(flow: Flow, account: AccountRow, replies: Collection[int]) -> s
 
 
 def flow_doubts(flow: Flow, account: AccountRow) -> Iterator[str]:
-    """Why a flow's result may be its host's and not the network's: more than 5 % of its busy time limited by it.
+    """Say that a host, not the network, limited a flow for more than 5 % of its busy time.
 
-    A buffer whose size the scenario gives may well be the limit: it is what was asked for.
+    A buffer whose size the scenario gives may be the limit, because this was asked for.
     """
     busy_us = account["busy_us"]
     if not flow.kind.greedy or not busy_us:
@@ -146,10 +148,10 @@ def _failed_flows(run: RunDir) -> Iterator[str]:
 
 
 def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
-    """Flows that got nothing through, each with whether the network lost packets of it.
+    """Find flows that got nothing through, each with whether the network lost any of its packets.
 
-    One of these was starved by the others, as happens among a thousand flows at a short queue, or met an outage: that
-    is a result. Where nothing was lost, the lab is not what was meant.
+    With losses, a flow was starved by others, as happens among a thousand flows at a short queue, or by an outage: that
+    is a result. Without losses, the lab is not as intended.
     """
     known = _accounts(run)
     replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
@@ -172,7 +174,7 @@ def _limited_flows(run: RunDir) -> Iterator[str]:
 
 
 def _fallen_back(run: RunDir) -> Iterator[str]:
-    """DCTCP without ECN is Reno (dctcp_init() in tcp_dctcp.c), which the kernel calls by a name of its own."""
+    """Find flows with DCTCP but without ECN, which is Reno (dctcp_init() in tcp_dctcp.c) under a separate name."""
     controls = congestion_controls(run)
     for flow in run.description.flows:
         if "dctcp-reno" in controls.get(flow.id, ()):

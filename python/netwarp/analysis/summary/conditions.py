@@ -1,4 +1,4 @@
-"""What selects rows of a summary: names, cases, seeds and the values of axes."""
+"""Selection of rows of a summary by names, cases, seeds and the values of axes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,12 +8,12 @@ from netwarp.store.summary import axis_text
 
 Scalar = str | int | float | bool
 Selection = Mapping[str, Scalar | tuple[Scalar, ...]]
-"""`name` (of a flow, queue, link), `case`, `seed` or an axis by its path, and its value, or several of which any will
-do."""
+"""`name` (of a flow, queue, link), `case`, `seed` or an axis by its path → its value, or several of which any matches.
+"""
 
 
 def selects(summary: pl.DataFrame, selection: Selection, *, runs_only: bool = False) -> Iterator[pl.Expr]:
-    """The selection as filters of a summary; `runs_only` leaves out the name, which selects rows within a run."""
+    """Yield the selection as filters of a summary; `runs_only` omits the name, which selects rows within a run."""
     for key, value in selection.items():
         if key == "name" and runs_only:
             continue
@@ -33,7 +33,7 @@ def _listed(value: object) -> tuple[object, ...]:
 
 
 def _equals(kind: pl.DataType, column: str, value: object) -> pl.Expr:
-    """Whether a column has the value, be it kept as what it was or as text."""
+    """Whether a column has the value, in its own type or as text."""
     if kind == pl.String:
         return pl.col(column) == axis_text(value)
     comparable = isinstance(value, bool) if kind == pl.Boolean else isinstance(value, int | float)

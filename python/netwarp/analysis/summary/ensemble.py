@@ -5,21 +5,23 @@ from collections.abc import Sequence
 import polars as pl
 
 from netwarp.stats.statistics import median_coverage, median_rank
+from netwarp.store.run_status import RunStatus
 
 METRIC = ("scope", "name", "metric")
-_STATUSES = ("failed", "suspect", "missing")
+_STATUSES = (RunStatus.FAILED, RunStatus.SUSPECT, RunStatus.MISSING)
 _EVERYWHERE = pl.lit(0).alias("_at")  # a key for results without axes
 
 
 def statistics_frame(summary: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
-    """Columns: one per axis, scope, name, metric, n, median, low, high, confidence, mean, sd, min, max, left_out, why.
+    """Return a frame: one column per axis, scope, name, metric, n, median, low, high, confidence, mean, sd, min, max,
+    left_out, why.
 
-    `low` and `high` hold the median of such runs with `confidence` (see `median_rank`): 0.95 or more, less for fewer
-    than 6 runs; they are absent for one. `n` counts the runs behind a row, `left_out` those at the same point that are
-    not, and `why` says how many failed, are suspect or missing, or have no value of this metric. A point without any
-    good run is one row without scope, name and metric. Rows are in the summary's order.
+    `low` and `high` contain the true median with `confidence` (see `median_rank`): 0.95 or more, less for fewer than 6
+    runs; they are null for one. `n` counts the runs behind a row, `left_out` the other runs at the same point, and
+    `why` says how many failed, are suspect or missing, or have no value of this metric. A point without any good run
+    is one row without scope, name and metric. Rows are in the summary's order.
     """
-    good = summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
+    good = summary.filter(pl.col("status") == RunStatus.OK, pl.col("value").is_not_null())
     value = pl.col("value")
     grouped = good.group_by(_EVERYWHERE, *axes, *METRIC, maintain_order=True).agg(
         n=pl.len().cast(pl.Int64),
@@ -35,14 +37,14 @@ def statistics_frame(summary: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame
 
 
 def _census(summary: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
-    """How many runs were planned at each point, and how many of them are of each status that is not good."""
+    """The number of runs planned at each point, and the number of them with each status that is not good."""
     counts = [(pl.col("status") == status).sum().cast(pl.Int64).alias(f"_{status}") for status in _STATUSES]
     runs = summary.unique("run_id", maintain_order=True).group_by(_EVERYWHERE, *axes, maintain_order=True)
     return runs.agg(pl.len().cast(pl.Int64).alias("_planned"), *counts)
 
 
 def _ranks(counts: pl.Series) -> pl.DataFrame:
-    """For each number of runs from 2 on the rank of its interval's ends and how sure that interval is."""
+    """The rank of the interval's ends, and the interval's confidence, for each number of runs from 2 on."""
     rows = [(n, rank, median_coverage(n, rank)) for n in counts.unique() if n > 1 for rank in [median_rank(n)]]
     return pl.DataFrame(rows, schema={"n": pl.Int64, "rank": pl.Int64, "confidence": pl.Float64}, orient="row")
 

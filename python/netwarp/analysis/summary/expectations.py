@@ -1,4 +1,4 @@
-"""Whether a result is what its scenario's `[[expect]]` says it should be."""
+"""Checks of a result against its scenario's `[[expect]]`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from netwarp.stats.tally import Tally, fewest_seeds, tally
 
 _SMALLEST, _LARGEST = float("-inf"), float("inf")
 SURE = 0.999
-"""The confidence of an interval that an expected value must lie in: at 95 % one right value of twenty would fail.
+"""The confidence of an interval that must contain an expected value: at 95 % one correct value of twenty would fail.
 
-Of few seeds it is that of normal values; see `skewed_confidence` for others."""
+For few seeds it is that of normal values; see `skewed_confidence` for others."""
 _OF_ONE_RUN = frozenset({"run_id", "seed", "status", "value"})
 """The columns of a summary that differ between the seeds of one point."""
 
@@ -24,8 +24,8 @@ _OF_ONE_RUN = frozenset({"run_id", "seed", "status", "value"})
 class Expectation(Protocol):
     """A condition on a metric `scope.name` in every run and row that `where` selects.
 
-    It is a bound, `min` and `max` included; or, where `ascending` has steps, an order; or what the mean over the seeds
-    of each point `equals`. Bounds and orders hold with every seed, or with a `share` of them.
+    It is a bound, `min` and `max` included; or an order, if `ascending` has steps; or a value that the mean over the
+    seeds of each point `equals`. Bounds and orders hold with every seed, or with a `share` of them.
     """
 
     @property
@@ -34,48 +34,65 @@ class Expectation(Protocol):
 
     @property
     def where(self) -> Selection:
-        """What a row must have."""
+        """The values that a row must have."""
 
     @property
     def ascending(self) -> Sequence[Selection]:
-        """The steps of an order: all values that one selects are below all that the next one does. Perhaps none."""
+        """The steps of an order: all values of one step are below all values of the next; may be empty."""
 
     @property
     def min(self) -> float | None:
-        """The least value that is right."""
+        """The lowest correct value."""
 
     @property
     def max(self) -> float | None:
-        """The greatest value that is right."""
+        """The highest correct value."""
 
     @property
     def equals(self) -> float | None:
-        """What the mean over the seeds of each point should be."""
+        """The expected mean over the seeds of each point."""
 
     @property
     def within(self) -> float | Literal["interval"] | None:
-        """How near: a fraction of `equals`, or so near that the mean's 99.9 % confidence interval holds it
-        (`robust_interval`)."""
+        """The tolerance: a fraction of `equals`, or the mean's 99.9 % confidence interval (`robust_interval`)."""
 
     @property
     def share(self) -> float | None:
-        """With which share of the seeds it holds at least; None: with every one."""
+        """The minimum share of the seeds with which it holds; None: every seed."""
 
 
 class Judgement(StrEnum):
-    """What came of an expectation."""
+    """The judgement on an expectation."""
 
     MET = "met"
     FAILED = "failed"
-    # Only part of the study was planned (--set, --case, --seeds), and none of the runs that it speaks of.
+    # Only part of the study was planned (--set, --case, --seeds), without the runs that it is about.
     UNCHECKED = "not checked"
+
+    @property
+    def look(self) -> "Look":
+        """Its look."""
+        return {Judgement.MET: Look.MET, Judgement.FAILED: Look.FAILED, Judgement.UNCHECKED: Look.OPEN}[self]
+
+
+class Look(StrEnum):
+    """The look of a judged statement; pages have a style for each."""
+
+    MET = "met"
+    FAILED = "failed"
+    OPEN = "open"
+
+    @property
+    def mark(self) -> str:
+        """The sign before the statement."""
+        return {Look.MET: "✓", Look.FAILED: "✗", Look.OPEN: "–"}[self]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """An expectation and what was found: `values` of the rows that it selects, or the means over seeds with their
-    `intervals` where it has `equals`, of at least so many `replicates` each; with how many seeds it held, where it is
-    about each; `reason` where there is more to say."""
+    """An expectation and its findings: `values` of the rows that it selects, or, if it has `equals`, the means over
+    seeds with their `intervals`, of at least `replicates` seeds each; the `seeds` with which it held, if it is about
+    each seed; and a `reason` if there is more to say."""
 
     expectation: Expectation
     judgement: Judgement
@@ -88,12 +105,12 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether it did not fail."""
         return self.judgement is not Judgement.FAILED
 
     @property
     def subject(self) -> str:
-        """What it is about: `flow.goodput_mbps of bulk, flows.bulk.cc = bbr`."""
+        """Its subject in words: `flow.goodput_mbps of bulk, flows.bulk.cc = bbr`."""
         where = dict(self.expectation.where)
         name = where.pop("name", None)
         parts = [self.expectation.metric, *([selection_text({"name": name}).replace("name =", "of")] if name else [])]
@@ -119,8 +136,8 @@ class Checked:
 
     @property
     def found(self) -> str:
-        """The values in words: one value, or the range of several, how many of them are outside the bound, and with how
-        many seeds it held where there are several."""
+        """The values in words: one value, or the range of several, the number of those outside the bound, and the
+        number of seeds with which it held, if there are several."""
         tallied = self.seeds is not None and (self.expectation.share is not None or self.seeds.seeds > 1)
         return f"{self._found}; {self.seeds.text}" if self.seeds is not None and tallied else self._found
 
@@ -137,7 +154,7 @@ class Checked:
 
     @property
     def _claim(self) -> str:
-        """What an interval of so few seeds can claim, where that is less for skewed values than for normal ones."""
+        """The confidence of an interval of few seeds, if it is lower for skewed values than for normal ones."""
         if self.expectation.within != "interval" or not self.replicates:
             return ""
         skewed = skewed_confidence(self.replicates, SURE)
@@ -150,11 +167,11 @@ class Checked:
 def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation]) -> list[Checked]:
     """Check each expectation against the rows of a summary, in order.
 
-    It is met if at least one row matches and every value is in [min, max] or in order; a value that is NaN does not.
-    Where it claims a share of the seeds, it fails if so few of them held that this refutes the share, and is not
-    checked if there are too few seeds to refute anything.
+    It is met if at least one row matches and every value is in [min, max] or in order; NaN never is.
+    If it claims a share of the seeds, it fails if it held with so few of them that this refutes the share, and is not
+    checked if there are too few seeds to refute it.
     With `equals` the means over seeds count; without a second seed a mean has no interval, and nothing is checked.
-    Where no row matches it fails, unless no run of the plan is one of those it speaks of. Rows of suspect runs count,
+    If no row matches it fails, unless the plan has none of the runs that it is about. Rows of suspect runs count;
     failed runs have none.
     """
     return [_check_order(summary, one) if one.ascending else _check(summary, one) for one in expectations]
@@ -183,20 +200,20 @@ def _judged(
     held: Sequence[tuple[int | None, bool]],
     reason: str | None = None,
 ) -> Checked:
-    """The judgement of what is about every seed, or a share of them, from pairs of a seed and whether it held."""
+    """Judge an expectation about every seed, or about a share of them, from pairs of a seed and whether it held."""
     broken = sum(not one for _, one in held)
     seeds, share = tally(held), expectation.share
     if share is None:
         judgement = Judgement.FAILED if broken else Judgement.MET
     elif seeds.seeds < (fewest := fewest_seeds(share)):
-        judgement, reason = Judgement.UNCHECKED, f"that takes {fewest} seeds"
+        judgement, reason = Judgement.UNCHECKED, f"this needs {fewest} seeds"
     else:
         judgement = Judgement.FAILED if seeds.refutes(share) else Judgement.MET
     return Checked(expectation, judgement, values, broken, reason, (), seeds)
 
 
 def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
-    """Steps of which no run was planned are left out, so that part of a study is held to its part of the order."""
+    """Check an order. Steps without planned runs are left out, so that part of a study is checked for its part."""
     chosen = summary.filter(*selects(summary, expectation.where, runs_only=True))
     planned = {at: chosen.filter(*selects(chosen, s, runs_only=True)) for at, s in enumerate(expectation.ascending)}
     steps = [expectation.ascending[at] for at, runs in planned.items() if runs.height]
@@ -218,7 +235,7 @@ def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
 
 
 def _order_found(compared: Sequence[OrderedRuns], broken: Sequence[OrderedRuns], steps: Sequence[Selection]) -> str:
-    """The values of one comparison in words, the first that breaks the order or else the first, and how many do."""
+    """The values of one comparison in words (the first that breaks the order, or the first), and how many break it."""
     one = (broken or compared)[0]
     place = f" at {one.place}" if one.place else ""
     if (at := one.broken) is None:
@@ -229,7 +246,7 @@ def _order_found(compared: Sequence[OrderedRuns], broken: Sequence[OrderedRuns],
 
 
 def _check_means(rows: pl.DataFrame, expectation: Expectation, equals: float) -> Checked:
-    """The mean over the seeds of each point and name against what it should equal."""
+    """Check the mean over the seeds of each point and name."""
     points = [column for column in rows.columns if column not in _OF_ONE_RUN]
     parts = [part["value"].to_list() for part in rows.partition_by(points, maintain_order=True)]
     means = [robust_interval(part, SURE) for part in parts]

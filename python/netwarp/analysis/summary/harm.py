@@ -1,4 +1,4 @@
-"""Harm: what a flow loses by sharing the path with others, against a run in which it was alone.
+"""Harm: the loss of a flow by sharing the path with others, compared with a run in which it was alone.
 
 R. Ware, M. Mukerjee, S. Seshan, J. Sherry: Beyond Jain's Fairness Index: Setting the Bar for the Deployment of
 Congestion Control Algorithms, HotNets 2019.
@@ -13,6 +13,7 @@ import polars as pl
 
 from netwarp.analysis.summary.selection import is_member
 from netwarp.json_values import Json
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import CASE, axis_text
 
 _COUNT = re.compile(r"flows\.([^.]+)\.count")
@@ -21,7 +22,7 @@ _NAMES = {"goodput_mbps": "harm_goodput", "rtt_ms_p95": "harm_rtt_p95", "complet
 
 
 class _Run(NamedTuple):
-    """A good run: where it stands, which groups of flows sent data in it, and their metrics."""
+    """A good run: its point, and the metrics of the groups of flows that sent data in it."""
 
     seed: int
     point: Mapping[str, Json]
@@ -29,10 +30,10 @@ class _Run(NamedTuple):
 
 
 def with_harm(summary: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
-    """The summary with rows `harm_…` for each flow that shared the path and was alone in another run, after its others.
+    """Add rows `harm_…` for each flow that shared the path and was alone in another run, after the flow's other rows.
 
-    That run has the same seed and the same values on all axes, but for `case` and the counts of the other flows
-    (`flows.NAME.count`, 0 there). Where there is no such run, or more than one, there are no rows.
+    That run has the same seed and the same values on all axes, except for `case` and the counts of the other flows
+    (`flows.NAME.count`, 0 there). If there is no such run, or more than one, there are no rows.
     """
     if CASE not in axes and not any(_COUNT.fullmatch(axis) for axis in axes):
         return summary
@@ -58,7 +59,7 @@ def with_harm(summary: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
 
 
 def harm(metric: str, alone: float, shared: float) -> float | None:
-    """From 0 (none) to 1 (all is lost), below 0 for a gain; None where it says nothing: nothing was there to lose."""
+    """Return the harm, from 0 (none) to 1 (total), below 0 for a gain; None if there was nothing to lose."""
     if metric in _MORE:
         return (alone - shared) / alone if alone else None
     return (shared - alone) / shared if shared else None
@@ -68,7 +69,7 @@ def _runs(summary: pl.DataFrame, axes: Sequence[str]) -> dict[str, _Run]:
     names = summary.filter(scope="flow")["name"].unique().to_list()
     groups = [name for name in names if not is_member(name, names)]
     rows = summary.filter(
-        pl.col("status") == "ok",
+        pl.col("status") == RunStatus.OK,
         pl.col("scope") == "flow",
         pl.col("metric").is_in([*_MORE, *_LESS]),
         pl.col("name").is_in(groups),
@@ -79,7 +80,7 @@ def _runs(summary: pl.DataFrame, axes: Sequence[str]) -> dict[str, _Run]:
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for name, metric, value in part.select("name", "metric", "value").iter_rows():
             values[name][metric] = value
-        # Echo requests have no goodput: they neither fill a path nor are alone on it.
+        # Echo requests have no goodput: they do not fill a path, and do not count as alone on it.
         sending = {name: metrics for name, metrics in values.items() if "goodput_mbps" in metrics}
         runs[head["run_id"]] = _Run(head["seed"], {axis: axis_text(head[axis]) for axis in axes}, sending)
     return runs

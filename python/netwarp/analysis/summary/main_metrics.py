@@ -1,31 +1,37 @@
-"""Which metrics stand in the main table of a result, and at which queue."""
+"""The metrics in the main table of a result, and the queue that they describe."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
 
-# (scope, metric, heading, digits after the point)
-MAIN_METRICS = (
-    ("flow", "goodput_mbps", "goodput\nMbit/s", 2),
-    ("flow", "rtt_ms_mean", "RTT mean\nms", 1),
-    ("flow", "rtt_ms_p95", "RTT p95\nms", 1),
-    ("flow", "retransmits", "retrans-\nmits", 0),
-    ("flow", "loss_pct", "loss\n%", 2),
-    ("flow", "completion_ms_p50", "completion\nmedian ms", 1),
-    ("flow", "transfers_incomplete", "not com-\npleted", 0),
-    ("queue", "length_pkts_mean", "queue mean\npackets", 1),
-    ("queue", "drops", "drops", 0),
-    ("link", "utilisation", "utili-\nsation", 3),
+from netwarp.analysis.catalogue.metrics import CATALOGUE
+
+
+class MainMetric(NamedTuple):
+    """A column of the main table: its metric, its heading in lines, and how many digits there are after the point."""
+
+    scope: str
+    metric: str
+    heading: str
+    digits: int
+
+
+MAIN_METRICS = tuple(
+    MainMetric(scope, metric, heading, one.digits)
+    for scope, entries in CATALOGUE.items()
+    for one in entries
+    for metric, heading in one.main.items()
 )
 
 
 def busiest_queue(metrics: pl.DataFrame, point: Sequence[str] = ("run_id",)) -> str | None:
-    """The `link:node` that dropped or marked most, or had the longest queue on average if none did.
+    """Return the `link:node` that dropped or marked most, or had the longest queue on average if none did.
 
-    Of several runs, which differ in the columns `point`, each has one voice, divided among the queues that signalled in
-    it: a case that moves the congestion elsewhere does not decide for all others. None without queue metrics. Where
-    packets are dropped or marked, in the queue or in a filter before it, senders are signalled to slow down; in the
-    longest queue packets may only wait for their turn.
+    Each of several runs, which differ in the columns `point`, has one vote, divided among the queues that signalled in
+    it: a case that moves the congestion elsewhere does not decide for all others. None without queue metrics. Drops and
+    marks, in the queue or in a filter before it, signal senders to slow down; in the longest queue packets may only
+    wait for their turn.
     """
     value, metric, signals = pl.col("value"), pl.col("metric"), pl.col("signals")
     at_filter = (pl.col("scope") == "place") & pl.col("name").str.contains(":")

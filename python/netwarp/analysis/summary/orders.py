@@ -1,4 +1,4 @@
-"""Whether values are in the order that an expectation names."""
+"""Checks of the order of values that an expectation names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import polars as pl
 from netwarp.analysis.summary.conditions import Selection, selection_text, selects
 
 _MEASURED = ("run_id", "status", "scope", "metric", "value")
-"""Columns of a summary in which two rows may differ and still be comparable; the others are what runs are varied in."""
+"""Columns of a summary in which comparable rows may differ; runs are varied in the others."""
 
 
 @dataclass(frozen=True)
 class OrderedRuns:
-    """Runs that differ in nothing but the steps: the values of each step, and where they stand otherwise, in words.
+    """Runs that differ only in the steps: the values of each step, and the runs' common point in words.
 
-    `seed` is that of all of them; None if the steps choose seeds.
+    `seed` is the seed of all of them; None if the steps choose seeds.
     """
 
     place: str
@@ -24,9 +24,9 @@ class OrderedRuns:
 
     @property
     def broken(self) -> int | None:
-        """The first step that is not below the next one with all its values; None if all are."""
+        """The first step that has a value not below all values of the next; None if there is none."""
         pairs = zip(self.values, self.values[1:], strict=False)
-        # Written so that a value that is no number is in no order.
+        # Written so that NaN breaks the order.
         return next((at for at, (one, other) in enumerate(pairs) if not max(one) < min(other)), None)
 
     @property
@@ -36,9 +36,9 @@ class OrderedRuns:
 
 
 def ordered_runs(rows: pl.DataFrame, steps: Sequence[Selection]) -> Iterator[OrderedRuns]:
-    """The rows of one metric compared step by step, among those alike in all columns that the steps do not name.
+    """Yield the values of one metric step by step, for rows with equal values in all columns that no step names.
 
-    Rows of a place where not every step has a value are no comparison.
+    Rows are left out if a step has no value there.
     """
     fixed = [name for name in rows.columns if name not in (*_MEASURED, *steps[0])]
     varied = [name for name in fixed if rows[name].n_unique() > 1]
@@ -52,17 +52,17 @@ def ordered_runs(rows: pl.DataFrame, steps: Sequence[Selection]) -> Iterator[Ord
 
 
 def order_text(steps: Sequence[Selection]) -> str:
-    """An order in words: `CoDel or CAKE < RED < tail drop`; what is compared is named where it is not plain."""
+    """An order in words: `CoDel or CAKE < RED < tail drop`; columns are named if steps have several."""
     return " < ".join(step_text(step) for step in steps)
 
 
 def step_text(step: Mapping[str, object]) -> str:
-    """A step in words: the values alone if it names but one thing."""
+    """A step in words: only the values if it names one column."""
     text = selection_text(step)
     return text.partition(" = ")[2] if len(step) == 1 else f"({text})"
 
 
 def span(values: Sequence[float]) -> str:
-    """The one value, or the range of several."""
+    """A single value, or the range of several, in words."""
     low, high = min(values), max(values)
     return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"

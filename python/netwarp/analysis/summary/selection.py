@@ -1,4 +1,4 @@
-"""One metric of a summary, by the values of some axes: what a figure or a comparison is made from."""
+"""Selection of one metric of a summary, by the values of some axes, for figures and comparisons."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.errors import SelectionError
+from netwarp.store.run_status import RunStatus
 from netwarp.words import did_you_mean
 
 SEED = "seed"
@@ -15,7 +16,7 @@ NAME = "name"
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs at one combination of values: `key` has a value for each axis, `values` one for each run."""
+    """The runs at one combination of values: `key` has a value for each axis, `values` has one for each run."""
 
     key: tuple[Any, ...]
     values: tuple[float, ...]
@@ -26,7 +27,7 @@ class Cell:
 class Selected:
     """A metric of one name (a flow, a queue …) by the axes `by`, cells in the plan's order.
 
-    `pooled` are the other things in which the runs of a cell differ; `seeds` is how many seeds there are. `suspect` and
+    `pooled` are the other axes in which the runs of a cell differ; `seeds` is the number of seeds. `suspect` and
     `failed` count the runs that were left out.
     """
 
@@ -41,18 +42,18 @@ class Selected:
     failed: int
 
     def values_of(self, axis: int) -> list[Any]:
-        """The values that an axis takes, each once, in the plan's order."""
+        """The values of an axis, each once, in the plan's order."""
         return list(dict.fromkeys(cell.key[axis] for cell in self.cells))
 
 
 def metric_names(summary: pl.DataFrame) -> list[str]:
-    """Every metric there is, as `scope.metric`."""
+    """Every metric of the summary, as `scope.metric`."""
     rows = summary.select("scope", "metric").drop_nulls().unique(maintain_order=True).rows()
     return [f"{scope}.{metric}" for scope, metric in rows]
 
 
 def check_axes(by: Sequence[str], axes: Sequence[str]) -> None:
-    """Raise SelectionError for what is no axis of the result, or named twice."""
+    """Raise SelectionError for a name that is not an axis of the result, or is given twice."""
     known = [*axes, SEED, NAME]
     for axis in by:
         if axis not in known:
@@ -62,7 +63,7 @@ def check_axes(by: Sequence[str], axes: Sequence[str]) -> None:
 
 
 def split_metric(metric: str, known: Iterable[str]) -> tuple[str, str]:
-    """Scope and name of a metric as the user writes it. Raises SelectionError if nothing of the name was measured."""
+    """Split a metric as the user writes it into scope and name. Raises SelectionError if it was not measured."""
     names = list(known)
     if metric not in names:
         if not names:
@@ -74,7 +75,7 @@ def split_metric(metric: str, known: Iterable[str]) -> tuple[str, str]:
 
 
 def names_of(summary: pl.DataFrame, scope: str, metric: str) -> list[str]:
-    """The flows, queues or links that have the metric; of a group of flows the group, not its members."""
+    """The flows, queues or links that have the metric; groups of flows without their members."""
     names = summary.filter(scope=scope, metric=metric)["name"].unique(maintain_order=True).to_list()
     return [name for name in names if not is_member(name, names)]
 
@@ -88,14 +89,14 @@ def is_member(name: str, names: Sequence[str]) -> bool:
 def select(
     summary: pl.DataFrame, axes: Sequence[str], metric: str, by: Sequence[str], names: Sequence[str]
 ) -> Selected:
-    """The metric (`scope.metric`) of these names by these axes; suspect and failed runs are left out, and counted.
+    """Select the metric (`scope.metric`) of these names by these axes; suspect and failed runs are only counted.
 
-    With `name` among the axes all names are in it, else there should be one. Raises SelectionError.
+    If `name` is among the axes all names are included, otherwise there should be one. Raises SelectionError.
     """
     scope, what = split_metric(metric, metric_names(summary))
     check_axes(by, axes)
     runs = summary.unique("run_id", maintain_order=True)
-    good = summary.filter(status="ok", scope=scope, metric=what).filter(pl.col("name").is_in(list(names)))
+    good = summary.filter(status=RunStatus.OK, scope=scope, metric=what).filter(pl.col("name").is_in(list(names)))
     cells = [
         Cell(key, tuple(part["value"].to_list()), tuple(part["run_id"].to_list()))
         for key, part in good.group_by(*by, maintain_order=True)
@@ -111,8 +112,8 @@ def select(
         cells=tuple(cells),
         pooled=tuple(others),
         seeds=1 if SEED in by else good[SEED].n_unique(),
-        suspect=runs.filter(status="suspect").height,
-        failed=runs.filter(pl.col("status").is_in(["failed", "missing"])).height,
+        suspect=runs.filter(status=RunStatus.SUSPECT).height,
+        failed=runs.filter(pl.col("status").is_in([RunStatus.FAILED, RunStatus.MISSING])).height,
     )
 
 

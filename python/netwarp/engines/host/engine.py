@@ -1,4 +1,4 @@
-"""The engine itself: each run in namespaces of its own, under the agent's supervisor."""
+"""The engine `host`: each run in separate namespaces, under the agent's supervisor."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ from netwarp.engines.programs import (
     tc_digest,
     tc_directory,
 )
-from netwarp.engines.reports import RunFacts, SupervisorReport
+from netwarp.engines.reports import End, RunFacts, SupervisorReport
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
 from netwarp.json_values import Json
 from netwarp.lab_format.wires import PROPERTIES
@@ -32,17 +32,18 @@ from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.store.run_status import RunStatus
 
 NAME = "host"
 _NAMED = 5
-"""How many odd files a reason names."""
+"""The maximum number of odd files that a reason names."""
 _NETEM = "netem"
 _AS_ROOT = (
-    "this host allows no user namespaces, so what a scenario runs is root on this machine (SECURITY.md): run only "
+    "this host allows no user namespaces, so a scenario's programs are root on this machine (SECURITY.md): run only "
     "scenarios that you trust"
 )
 _MODULES = "sch_"
-"""What the modules of queue disciplines begin with."""
+"""The prefix of the names of queue disciplines' modules."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class HostEngine:
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """None that could be copied: the kernel is the machine's."""
+        """Nothing: the kernel is the machine's and cannot be copied."""
         return {}
 
     @cached_property
@@ -84,19 +85,19 @@ class HostEngine:
         }
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
-        """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
+        """Return the identity with the programs of this machine that run in the scenario's labs. Raises EngineError."""
         return {**self.own_identity, **program_digests(scenario)}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
-        """With the programs that `asked` names. Raises EngineError."""
+        """Return the identity with the programs that `asked` names. Raises EngineError."""
         return {**self.own_identity, **programs_here(asked)}
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-        """Files that are not there, that are too large to digest, or that nobody has allowed."""
+        """Find files that do not exist, that are too large to digest, or that the user has not allowed."""
         return withheld(scenario, self.agent, self.read)
 
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
-        """What the kernel refuses of what the plan asks for, as it says when it is tried. Raises EngineError."""
+        """Find features that the plan needs and the kernel refuses when they are tried. Raises EngineError."""
         sections = list(used_sections(plan))
         features = [found for key, section in sections for found in kernel_features(key, section)]
         impaired = [found for key, section in sections for found in impairments(key, section)]
@@ -123,7 +124,7 @@ class HostEngine:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What whoever runs it on this machine should know. Raises EngineError."""
+        """Sentences for the user who runs it on this machine. Raises EngineError."""
         try:
             found = list(confinement_here(self.agent).lacks_in_real_time)
         except AgentError as error:
@@ -133,9 +134,11 @@ class HostEngine:
         return found
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
-        """Run the lab to its end; see `Engine.run`. It has all processors, as nodes of a real network would."""
+        """Run the lab to its end; see `Engine.run`. The lab has all processors, as nodes of a real network would."""
         if missing := [str(path) for path in job.read if not path.exists()]:
-            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
+            return Outcome(
+                RunStatus.FAILED, f"it was to read {' and '.join(missing)}, which this machine does not have"
+            )
         supervisor = start(self._command(job, directory))
         try:
             report, complaint = wait(supervisor, job.time_limit_s, cancelled)
@@ -173,7 +176,7 @@ def find_host_engine(options: EngineOptions) -> HostEngine:
 
 
 def _processor() -> str:
-    """The processor's model, as the kernel calls it."""
+    """The processor's model, as the kernel names it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -190,7 +193,7 @@ def _interfaces(refused: Refused) -> Iterator[tuple[Keys, str]]:
 
 
 def _impaired(refused: Refused, found: Sequence[tuple[Keys, str]]) -> Iterator[tuple[Keys, str]]:
-    """What takes a netem; where delay is all that is missing, what can run without it."""
+    """Find settings that need netem; if only delay is missing, say which setting makes the plan run without it."""
     if _NETEM not in refused.qdiscs:
         return
     lack = f"this kernel ({platform.release()}) has no netem (module sch_netem)"
@@ -200,7 +203,7 @@ def _impaired(refused: Refused, found: Sequence[tuple[Keys, str]]) -> Iterator[t
             path = ".".join(map(str, keys))
             yield keys, f"{lack}, so links have no delay; the rest runs here without: --set '{path}=\"0ms\"'"
         else:
-            yield keys, f"{lack}, so links have no {what}; the engine uml has"
+            yield keys, f"{lack}, so links have no {what}; the engine uml has netem"
 
 
 def _lacks(kind: str, name: str, refused: Refused) -> str:
@@ -213,7 +216,7 @@ def _lacks(kind: str, name: str, refused: Refused) -> str:
 
 def _judge(job: Job, directory: Path, report: SupervisorReport | None, said: str, odd: Sequence[str]) -> Outcome:
     if report is None:
-        return Outcome("failed", said)
+        return Outcome(RunStatus.FAILED, said)
     facts: RunFacts = {
         "real_s": report["real_s"],
         "cpu_s": report["cpu_s"],
@@ -222,21 +225,21 @@ def _judge(job: Job, directory: Path, report: SupervisorReport | None, said: str
         "events": 0,
         "confinement": {"landlock": report["landlock"]},
     }
-    if report["end"] == "cancelled":
-        return Outcome("cancelled", "it was interrupted", facts)
+    if report["end"] == End.CANCELLED:
+        return Outcome(RunStatus.CANCELLED, "it was interrupted", facts)
     reasons = (
         _failure(job, directory, report),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
-    return Outcome("failed" if reason else "ok", reason, facts)
+    return Outcome(RunStatus.FAILED if reason else RunStatus.OK, reason, facts)
 
 
 def _failure(job: Job, directory: Path, report: SupervisorReport) -> str | None:
-    """Why the run failed, as the agent reports it, or the supervisor if the agent could not."""
+    """Say why the run failed, as the agent reports it, or the supervisor if the agent could not; None if it did not."""
     outcome = read_outcome(directory)
-    if report["end"] == "time_limit":
+    if report["end"] == End.TIME_LIMIT:
         return job.overdue + console_tail(directory)
     if outcome is None:
         return f"its agent ended early (exit status {report['exit_status']}){console_tail(directory)}"
-    return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
+    return None if outcome["status"] == RunStatus.OK else str(outcome.get("reason", "the agent gave no reason"))

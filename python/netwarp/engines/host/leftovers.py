@@ -13,13 +13,13 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Leftover:
-    """A run whose netwarp is gone, by its name, and its supervisor's process."""
+    """A run whose netwarp is gone: its name, and the process of its supervisor."""
 
     run: str
     pid: int
 
     def end(self) -> None:
-        """End it, and with it all that it has made. Processes that have ended by themselves are no error."""
+        """End it with everything that it has made. A process that has ended by itself is not an error."""
         try:
             os.kill(self.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -38,7 +38,7 @@ def leftovers() -> Iterator[Leftover]:
             continue
         given = dict(zip(words[2::2], words[3::2], strict=False))
         client, run = given.get("--client", ""), given.get("--run", "")
-        # The agent within has its supervisor's command line, and ends with it.
+        # The agent inside has the same command line as its supervisor, and ends with it.
         if run and client.isdigit() and not (_PROC / client).exists() and not _is_within(process):
             yield Leftover(run, int(process.name))
 

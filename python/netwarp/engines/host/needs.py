@@ -1,4 +1,4 @@
-"""What a plan asks of the kernel beyond what it names: what wires do to packets, sysctls of nodes."""
+"""Kernel features that a plan needs without naming them: impairments of wires, sysctls of nodes."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,7 +18,7 @@ def used_sections(plan: Plan) -> Iterator[tuple[Keys, Any]]:
 
 
 def impairments(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
-    """What of a section takes a netem: where it stands, and what it is (`delay`, `loss` …)."""
+    """Find the fields of a section that need netem: their place, and their name (`delay`, `loss` …)."""
     match section:
         case Link():
             yield from _impairments(key, section, PROPERTIES)
@@ -31,7 +31,7 @@ def impairments(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
 
 
 def opportunities(key: Keys, section: Any) -> Iterator[Keys]:
-    """Where a link follows a trace of delivery opportunities."""
+    """Find links that follow a trace of delivery opportunities: the place."""
     if isinstance(section, Link):
         traces = [section.trace.of(direction) for direction in _DIRECTIONS]
         if any(trace is not None and trace.opportunities for trace in traces):
@@ -39,7 +39,7 @@ def opportunities(key: Keys, section: Any) -> Iterator[Keys]:
 
 
 def sysctls(key: Keys, section: Any) -> Iterator[tuple[Keys, tuple[str, str]]]:
-    """Settings of nodes, each with the place that gives it."""
+    """Find sysctls of nodes: the place that sets one, and its name and value."""
     if isinstance(section, Node | Tuner):
         yield from (((*key, "sysctl", name), (name, value)) for name, value in section.sysctl.items())
 

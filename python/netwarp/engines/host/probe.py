@@ -1,4 +1,4 @@
-"""What this machine's kernel refuses of what labs ask for, tried in namespaces that are thrown away at once."""
+"""Features of labs that this machine's kernel refuses, tried in namespaces that are discarded at once."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ _PROBE_S = 60.0
 
 @dataclass(frozen=True)
 class Refused:
-    """What the kernel refuses, by name, with its reason; `privilege` is what the namespaces are made with."""
+    """Features that the kernel refuses: name → reason; `privilege` is what the namespaces were made with."""
 
     privilege: str
     interfaces: Mapping[str, str]
@@ -30,7 +30,7 @@ def probe(
     congestion_controls: Iterable[str] = (),
     sysctls: Iterable[tuple[str, str]] = (),
 ) -> Refused:
-    """Ask the kernel for all of these. Raises EngineError where it makes no namespaces."""
+    """Ask the kernel for all of these. Raises EngineError if it cannot make namespaces."""
     return _probe(agent, _once(qdiscs), _once(congestion_controls), tuple(dict.fromkeys(sysctls)))
 
 

@@ -1,1 +1,1 @@
-"""The engine `ssh`: each node of a lab is a machine of its own, over SSH, in real time."""
+"""The engine `ssh`: each node of a lab is a separate machine, over SSH, in real time."""

@@ -1,6 +1,6 @@
-"""What the agent on a node answers (agent/src/node/mod.rs): a model for each kind of answer.
+"""Answers of the agent on a node (agent/src/node/mod.rs): a model for each kind of answer.
 
-A node's machine is another's: an answer of another form is an error with a sentence, whatever was sent.
+A node's machine is not trusted: an answer of another form is an error with a sentence, whatever was sent.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _NS = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Index = Annotated[int, Field(ge=0, lt=2**32)]
 _Text = Annotated[str, Field(max_length=100_000)]
 Refused = Sequence[tuple[_Text, _Text]]
-"""Names of what a kernel lacks, and why."""
+"""Names of features that a kernel lacks, and why."""
 
 
 class Answer(BaseModel):
-    """What all answers share: fields that are read have their types, others may be there."""
+    """Base class of all answers: the types of known fields are checked, other fields are allowed."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -30,13 +30,13 @@ class Failed(Answer):
 
 
 class Greeting(Answer):
-    """The agent is there."""
+    """The agent has started."""
 
     agent: _Text
 
 
 class Clock(Answer):
-    """When a question came and when its answer left by the node's monotonic clock, and its date, in ns."""
+    """The times at which a question came and its answer left, by the node's monotonic clock, and its date, in ns."""
 
     heard_ns: _NS
     said_ns: _NS
@@ -51,7 +51,7 @@ class Lacks(Answer):
 
 
 class Surveyed(Answer):
-    """What a machine is (see `NodeFacts`), and what stands in the way of its part of a lab."""
+    """Facts about a machine (see `NodeFacts`), and problems that prevent its part of a lab."""
 
     kernel: _Text
     release: _Text
@@ -78,14 +78,14 @@ class Ended(Answer):
 
 
 class File(Answer):
-    """So many bytes of a file follow, whose path is relative to the run's directory."""
+    """The header of a file: its path, relative to the run's directory, and the number of bytes that follow."""
 
     file: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
     bytes: Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Restored(Answer):
-    """The machine is what it was, but for this."""
+    """The machine has been restored, except for these changes."""
 
     restored: Sequence[_Text]
 
@@ -94,7 +94,7 @@ A = TypeVar("A")
 
 
 def parse(line: bytes, kind: type[A]) -> A | Failed:
-    """An answer of that kind, or that it failed. Raises ValueError saying what is wrong with it."""
+    """Parse an answer of that kind, or one that says why it failed. Raises ValueError saying what is wrong with it."""
     adapter: TypeAdapter[A | Failed] = TypeAdapter(kind | Failed)  # type: ignore[arg-type]
     try:
         return adapter.validate_json(line)

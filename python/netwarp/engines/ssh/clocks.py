@@ -1,4 +1,4 @@
-"""Clocks of machines relative to this one's: read before and after a run, as NTP does, and the correction of times."""
+"""Clocks of machines relative to this one's: readings before and after a run, as in NTP, and correction of times."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from netwarp.store.streams import Row
 
 _QUESTIONS = 40
 MAX_WALL_NS = 300 * 10**9
-"""How far apart the dates of machines may be: more is a clock that nobody has set."""
+"""The maximum difference between the dates of machines; a larger one means that a clock was never set."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How far a node's clock was ahead at an instant of this machine's; known to half the round trip (RFC 5905, 8)."""
+    """The lead of a node's clock over this machine's at an instant, known to half the round trip (RFC 5905, 8)."""
 
     here_ns: int
     offset_ns: int
@@ -25,12 +25,12 @@ class Reading:
 
     @property
     def uncertainty_ns(self) -> int:
-        """By how much it may be wrong."""
+        """The maximum error of the offset."""
         return self.round_trip_ns // 2
 
 
 def read_clock(session: Session) -> Reading:
-    """The reading of the shortest round trip of several. Raises NodeError."""
+    """Read the clock several times, and return the reading with the shortest round trip. Raises NodeError."""
     return min((_read(session) for _ in range(_QUESTIONS)), key=lambda reading: reading.round_trip_ns)
 
 
@@ -45,7 +45,7 @@ def _read(session: Session) -> Reading:
 
 
 def refuse_wrong_date(session: Session, reading: Reading) -> None:
-    """Refuse a node whose date is another. Raises NodeError."""
+    """Refuse a node whose date differs by more than MAX_WALL_NS. Raises NodeError."""
     ahead_s = reading.wall_ahead_ns / 1e9
     if abs(reading.wall_ahead_ns) > MAX_WALL_NS:
         raise NodeError(
@@ -62,7 +62,7 @@ def _duration(seconds: float) -> str:
 class NodeClock:
     """A node's clock over a run that began at `t0_here_ns` of this machine's clock and `t0_ns` of the node's.
 
-    Between the readings it is taken to gain evenly; with one alone, not at all.
+    Between the two readings it is assumed to gain evenly; with only one reading, not at all.
     """
 
     before: Reading
@@ -72,28 +72,28 @@ class NodeClock:
 
     @property
     def drift(self) -> float:
-        """How much it gains, as a share."""
+        """Its gain per unit of this machine's time."""
         if self.after is None:
             return 0.0
         return (self.after.offset_ns - self.before.offset_ns) / (self.after.here_ns - self.before.here_ns)
 
     @property
     def begin_ns(self) -> float:
-        """When the run began on the node, from t0 of the common clock."""
+        """The beginning of the run on the node, after t0 of the common clock."""
         elapsed = self.t0_ns - self.before.offset_ns - self.before.here_ns
         return self.before.here_ns - self.t0_here_ns + elapsed / (1 + self.drift)
 
     @property
     def rate(self) -> float:
-        """How much of the common time passes in the node's, less one."""
+        """The common time that passes in one unit of the node's time, less one."""
         return 1 / (1 + self.drift) - 1
 
     def common_ns(self, time_ns: int) -> int:
-        """A time of the run by the node's clock, by the common one."""
+        """Convert a time of the run from the node's clock to the common one."""
         return time_ns + round(self.begin_ns + time_ns * self.rate)
 
     def row(self, node: str, late_ns: int, limit_ns: int) -> Row:
-        """Its row of clocks.arrows; `late_ns`: how late by its own clock it began."""
+        """Return its row of clocks.arrows; `late_ns`: how late it began, by its own clock."""
         return {
             "node": node,
             "start_ns": self.common_ns(0),

@@ -1,4 +1,4 @@
-"""The engine itself: the nodes of a run as machines, each with a session, all of which begin at one instant."""
+"""The engine `ssh`: the nodes of a run are machines, each with a session, and all begin at one instant."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.store.errors import StoreError
+from netwarp.store.run_status import RunStatus
 
 NAME = "ssh"
 _LEAD_NS = 3 * 10**9
-"""From the last reading of clocks to t0: servers get ready on the nodes meanwhile."""
+"""The time from the last reading of clocks to t0, in which servers get ready on the nodes."""
 _BUILD_S = 120.0
 _NETEM = "netem"
 
@@ -44,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a machine is: its kernel, the version of Landlock that it has (0: none), and SHA-256 of its programs."""
+    """Facts about a machine: its kernel, its version of Landlock (0: none), and SHA-256 of its programs."""
 
     kernel: str
     release: str
@@ -60,7 +61,7 @@ class SshEngine:
     inventory_file: Path
     inventory: Inventory
     read: tuple[Path, ...] = ()
-    """What programs may read on the machines, beside the system's files."""
+    """Paths that programs may read on the machines, in addition to the system's files."""
     _facts: dict[str, NodeFacts] = field(default_factory=dict, compare=False)
 
     capabilities = Capabilities(clock="real", deterministic=False, exact=False, captures=True, portable=False)
@@ -72,7 +73,7 @@ class SshEngine:
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """None that could be copied: the kernels are the machines'."""
+        """Nothing: the kernels are the machines' and cannot be copied."""
         return {}
 
     @property
@@ -91,14 +92,14 @@ class SshEngine:
         return {"agent": digest_of(self.agent)}
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
-        """With the kernel and the programs of each machine that is a node. Raises EngineError."""
+        """Return the identity with the kernel and the programs of each node's machine. Raises EngineError."""
         missing = [node for node in scenario.nodes if node in self.inventory.nodes and node not in self._facts]
         if missing:
             self._survey(missing, scenario)
         return {**self.own_identity, **self._of_nodes(scenario.nodes)}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
-        """As the machines were when they were asked first; each run asks again whether it can be made."""
+        """Return the facts of the machines when they were first asked; each run asks again whether it can be made."""
         return {**self.own_identity, **self._of_nodes(self._facts)}
 
     def _of_nodes(self, nodes: Iterable[str]) -> dict[str, str]:
@@ -137,12 +138,12 @@ class SshEngine:
             raise EngineError("; ".join(lacks))
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-        """What the inventory lacks for the scenario, and files of the machines that nobody has allowed."""
+        """Find entries that the inventory lacks for the scenario, and files that the user has not allowed."""
         yield from disagreements(self.inventory, scenario)
         yield from withheld_there(scenario, self.read)
 
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
-        """What stands in the way on the machines, and what their kernels lack. Raises EngineError."""
+        """Find features that the machines' kernels lack. Raises EngineError if a machine cannot run its part."""
         sections = list(used_sections(plan))
         features = [found for key, section in sections for found in kernel_features(key, section)]
         impaired = [found for key, section in sections for found in impairments(key, section)]
@@ -179,15 +180,15 @@ class SshEngine:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What whoever runs it should know."""
-        said = "what a scenario runs is root on its nodes' machines: run only scenarios that you trust"
+        """Sentences for the user who runs it."""
+        said = "a scenario's programs are root on its nodes' machines: run only scenarios that you trust"
         without = [node for node, facts in self._facts.items() if not facts.landlock]
-        lack = f"nothing keeps it from reading and writing all files on {', '.join(without)}: no Landlock (SECURITY.md)"
+        lack = f"they can read and write all files on {', '.join(without)}, which has no Landlock (SECURITY.md)"
         return (said, lack) if without else (said,)
 
     @contextlib.contextmanager
     def _sessions(self, nodes: Iterable[str], cancelled: threading.Event) -> Iterator[dict[str, Session]]:
-        """A session with each node; all are ended afterwards. Raises EngineError, Interrupted."""
+        """Open a session with each node; end all of them afterwards. Raises EngineError, Interrupted."""
         wanted = list(nodes)
         with scratch(CONNECTIONS) as place:
             config = self.inventory.ssh_config
@@ -211,36 +212,38 @@ class SshEngine:
                 made = _Made(self.inventory, job, directory, sessions)
                 made.run()
         except Interrupted:
-            return Outcome("cancelled", "it was interrupted", {"real_s": time.monotonic() - begin})
+            return Outcome(RunStatus.CANCELLED, "it was interrupted", {"real_s": time.monotonic() - begin})
         except (EngineError, NodeError, StoreError) as error:
-            return Outcome("failed", str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0})
+            return Outcome(
+                RunStatus.FAILED, str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0}
+            )
         facts: RunFacts = {
             "real_s": time.monotonic() - begin,
             "cpu_s": 0.0,
             "events": 0,
             "confinement": {node: {"landlock": version} for node, version in sorted(made.landlock.items())},
         }
-        return Outcome("failed" if made.reason else "ok", made.reason, facts)
+        return Outcome(RunStatus.FAILED if made.reason else RunStatus.OK, made.reason, facts)
 
 
 class _Made:
-    """One run in the making."""
+    """A run that is being executed."""
 
     def __init__(self, inventory: Inventory, job: Job, directory: Path, sessions: Mapping[str, Session]) -> None:
         self.inventory, self.job, self.directory, self.sessions = inventory, job, directory, sessions
         self.failed: dict[str, str] = {}
-        """Nodes that did not come to the end, and why."""
+        """Nodes that failed: name → reason."""
         self.is_overdue = False
         self.landlock: dict[str, int] = {}
-        """The version that programs are confined with, by node; 0: none."""
+        """The version of Landlock that confines programs: node → version; 0: none."""
 
     @property
     def reason(self) -> str | None:
-        """Why the run has failed, if it has."""
+        """The reason for which the run has failed; None if it has not."""
         return "; ".join([*self.failed.values(), *([self.job.overdue] if self.is_overdue else [])]) or None
 
     def run(self) -> None:
-        """Prepare all, begin together, wait, collect. Raises NodeError before it has begun; Interrupted."""
+        """Prepare all nodes, begin together, wait, collect. Raises Interrupted, and NodeError before it has begun."""
         self._all(self._prepare)
         before = self._all(read_clock)
         t0_here = time.monotonic_ns() + _LEAD_NS
@@ -278,7 +281,7 @@ class _Made:
         self.landlock[session.node] = answer.landlock
 
     def _wait(self, session: Session) -> Ended:
-        """How a node's part of the run ended. Where it failed, the others have nothing more to measure and end too."""
+        """Wait for the end of a node's part of the run. If it failed, end the other nodes' parts as well."""
         try:
             ended = session.answer(Ended, self.job.time_limit_s)
         except SilentError:
@@ -294,7 +297,7 @@ class _Made:
 
     def _stop_all(self) -> None:
         for session in self.sessions.values():
-            with contextlib.suppress(NodeError):  # it says so itself
+            with contextlib.suppress(NodeError):  # the thread that waits for the node reports it
                 session.send("stop")
 
     def _fetch(self, session: Session, place: Path, ended: Ended) -> None:
@@ -307,14 +310,14 @@ class _Made:
             self.failed[session.node] = f"{session.node}: what the run changed could not be restored: {why}"
 
     def _all(self, work: Callable[[Session], T]) -> dict[str, T]:
-        """On every node, or NodeError."""
+        """Do the work on every node. Raises NodeError if one fails."""
         done, failed = _each(self.sessions, work)
         if failed:
             raise NodeError("; ".join(failed.values()))
         return done
 
     def _living(self, work: Callable[[Session], T]) -> dict[str, T]:
-        """On every node that has not failed yet; one that fails now has."""
+        """Do the work on every node that has not failed yet, and note those that fail now."""
         living = {node: session for node, session in self.sessions.items() if node not in self.failed}
         done, failed = _each(living, work)
         self.failed.update(failed)
@@ -322,9 +325,9 @@ class _Made:
 
 
 def _failure(place: Path, ended: Ended) -> str | None:
-    """Why a node's part of the run failed, whose files are in `place`; None if it did not."""
+    """Say why a node's part of the run failed, from its files in `place`; None if it did not."""
     outcome, status = read_outcome(place) or {}, ended.ended
-    if status == 0 and outcome.get("status") == "ok":
+    if status == 0 and outcome.get("status") == RunStatus.OK:
         return None
     how = "it was killed" if status is None or status > 128 else f"exit status {status}"
     return str(outcome.get("reason") or f"its part of the run ended early ({how})")
@@ -334,7 +337,7 @@ K = TypeVar("K")
 
 
 def _each(items: Mapping[str, K], work: Callable[[K], T]) -> tuple[dict[str, T], dict[str, str]]:
-    """The work done for all at once: what came of it, and where it failed, why. Raises Interrupted at the end."""
+    """Do the work for all at once: return the results, and the reasons of failures. Raises Interrupted at the end."""
     done: dict[str, T] = {}
     failed: dict[str, str] = {}
     interrupted = False
@@ -352,7 +355,7 @@ def _each(items: Mapping[str, K], work: Callable[[K], T]) -> tuple[dict[str, T],
 
 
 def find_ssh_engine(options: EngineOptions) -> SshEngine:
-    """The engine with the machines of an inventory. Raises EngineError saying what is missing."""
+    """Find the engine with the machines of an inventory. Raises EngineError saying what is missing."""
     if options.inventory is None:
         raise EngineError(
             "The engine ssh needs --inventory FILE, which says which machine is which node (docs/ssh.md)."
@@ -375,7 +378,7 @@ def _lacking(
     features: Sequence[tuple[Keys, Any]],
     impaired: Sequence[tuple[Keys, str]],
 ) -> Iterator[tuple[Keys, str]]:
-    """What of a plan a node's kernel does not have."""
+    """Find features of a plan that a node's kernel lacks."""
     if refused is None:
         return
     qdiscs, controls = dict(refused.qdiscs), dict(refused.congestion_controls)

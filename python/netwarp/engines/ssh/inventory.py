@@ -1,4 +1,4 @@
-"""The inventory: which machine is which node, how to log in there, and which of its interfaces end the links."""
+"""The inventory: the machine of each node, how to log in there, and which of its interfaces is on which link."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ InterfaceName = Annotated[str, Field(pattern=r"^[^\s/-][^\s/]{0,14}$")]
 
 
 class Machine(Model):
-    """One machine, and the interfaces that it has for a lab."""
+    """A machine, and its interfaces for a lab."""
 
     host: str = about(
         "The argument of `ssh`: a name, an address, or a `Host` of your own configuration.",
@@ -87,7 +87,7 @@ class Inventory(Model):
 
 
 def read_inventory(path: Path) -> Inventory:
-    """The inventory in a file. Raises EngineError with all that is wrong with it."""
+    """Read the inventory from a file. Raises EngineError with everything that is wrong with it."""
     try:
         text = read_file(path, _MAX_BYTES).decode()
         if len(text) > _MAX_BYTES:
@@ -112,18 +112,18 @@ def _sentence(details: ErrorDetails) -> str:
 
 
 def disagreements(inventory: Inventory, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-    """Where an inventory does not have what a scenario takes: the place in the scenario, and a sentence."""
+    """Find entries that an inventory lacks for a scenario: the place in the scenario, and a sentence."""
     for node in scenario.nodes:
         if node not in inventory.nodes:
             near = did_you_mean(node, inventory.nodes)
-            yield ("nodes", node), f"the inventory has no machine for the node {node}{near}: it takes [nodes.{node}]"
+            yield ("nodes", node), f"the inventory has no machine for the node {node}{near}: add [nodes.{node}]"
     for name, link in scenario.links.items():
         for node in link.ends:
             machine = inventory.nodes.get(node)
             if machine is not None and name not in machine.interfaces:
                 yield (
                     ("links", name),
-                    f"the inventory does not say which interface of {node} the link {name} ends at: it takes {name} = "
+                    f"the inventory does not say which interface of {node} the link {name} ends at: add {name} = "
                     f'"INTERFACE" in [nodes.{node}.interfaces]',
                 )
     for node, machine in inventory.nodes.items():
@@ -136,4 +136,4 @@ def disagreements(inventory: Inventory, scenario: Scenario) -> Iterator[tuple[Ke
                 yield ("nodes", node), f"the inventory names a link {name} of {node}, which has none of that name{near}"
         twice = {name for name in machine.interfaces.values() if list(machine.interfaces.values()).count(name) > 1}
         for interface in sorted(twice):
-            yield ("nodes", node), f"the inventory has {interface} of {node} at two links; each takes one of its own"
+            yield ("nodes", node), f"the inventory has {interface} of {node} at two links; each link needs its own"

@@ -1,4 +1,4 @@
-"""The records of all nodes → those of one run: times by the common clock, interfaces by the lab's indices."""
+"""Merging the records of all nodes into those of a run: times by the common clock, interfaces by the lab's indices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIMES: Mapping[str, Sequence[str]] = {
     "datagrams": ["received_ns"],
     "transfers": ["start_ns", "end_ns"],
 }
-"""The columns that hold times by the clock of the node that wrote them."""
+"""The columns with times by the clock of the node that wrote them."""
 _OWN = ("run.json", OUTCOME)
 _RECORD = struct.Struct("<IIII")
 _PCAP_HEADER_BYTES = 24
@@ -40,7 +40,7 @@ _NS_PER_S = 10**9
 
 @dataclass(frozen=True)
 class NodeRecords:
-    """What one node recorded: where it lies, its clock, the lab's interfaces by its own, how late it began."""
+    """The records of one node: their directory, its clock, its interfaces → the lab's, and how late it began."""
 
     directory: Path
     clock: NodeClock
@@ -49,7 +49,7 @@ class NodeRecords:
 
 
 def merge(nodes: Mapping[str, NodeRecords], lab: Lab, directory: Path, limit_ns: int) -> None:
-    """Write the records of a run into its directory. Raises StoreError if a node's are not what an agent writes."""
+    """Write the records of a run into its directory. Raises StoreError if a node's have a form that no agent writes."""
     flows = {flow.id: flow for flow in lab.flows}
     for table in TABLES.values():
         if table is FLOWS:
@@ -94,13 +94,13 @@ def _part(
 
 
 def _refuse_other_flows(part: pa.Table, flows: Mapping[int, LabFlow], what: str) -> None:
-    """A node's machine is another's: what it says of flows that the lab does not have is not believed."""
+    """Refuse rows of flows that the lab does not have, because a node's machine is not trusted."""
     if unknown := set(pc.unique(part["flow_id"]).to_pylist()) - set(flows):
         raise StoreError(f"{what} has rows of a flow that the lab does not have: {min(unknown, key=str)}")
 
 
 def _by_sender(part: pa.Table, nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> pa.Array:
-    """When datagrams were sent, by the clock of each one's sender."""
+    """The times at which datagrams were sent, corrected by the clock of each one's sender."""
     sent = part["sent_ns"]
     for flow_id in pc.unique(part["flow_id"]).to_pylist():
         sender = nodes.get(flows[flow_id].from_)
@@ -138,7 +138,7 @@ def _write(path: Path, table: Table, content: pa.Table) -> None:
 
 
 def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> list[AccountRow]:
-    """A row for each flow: what its source knows, and what its destination knows."""
+    """Return a row for each flow, with the values from its source and from its destination."""
     found: dict[str, dict[int, AccountRow]] = {}
     for node, of in nodes.items():
         table = _read(FLOWS, of.directory)
@@ -153,7 +153,7 @@ def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]
 
 
 def _own_times(row: AccountRow, clock: NodeClock, flow: LabFlow) -> AccountRow:
-    """The row by the common clock: what is planned is so already."""
+    """Convert a row's times to the common clock; a planned end is one already."""
     if row["connect_ns"] is not None:
         row["connect_ns"] = clock.common_ns(row["connect_ns"])
     if row["end_ns"] != _planned_end(flow):
@@ -173,7 +173,7 @@ def _merged(rows: Sequence[AccountRow], flow: LabFlow) -> AccountRow:
 
 
 def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:
-    """What is no table: captures by the common clock, and what programs and the agent printed."""
+    """Keep files other than tables: captures, converted to the common clock, and the output of programs and agent."""
     for path in sorted(of.directory.rglob("*")):
         name = path.relative_to(of.directory)
         if path.is_dir() or path.suffix == ".arrows" or str(name) in _OWN:
@@ -189,7 +189,7 @@ def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:
 
 
 def _corrected_capture(content: bytes, clock: NodeClock) -> bytes:
-    """A capture of the agent's (agent/src/pcap_file.rs) by the common clock; one from before t0 has no time in it."""
+    """Convert a capture of the agent (agent/src/pcap_file.rs) to the common clock; times before t0 become 0."""
     out = bytearray(content)
     at = _PCAP_HEADER_BYTES
     while at + _RECORD.size <= len(out):

@@ -29,7 +29,7 @@ _UPLOAD_S = 300.0
 _ANSWER_S = 60.0
 _END_S = 15.0
 _BEAT_S = 1.0
-"""How often the agent gets a sign of life (agent/src/node/input.rs)."""
+"""The interval of signs of life to the agent (agent/src/node/input.rs)."""
 _DIR = b"netwarp-dir "
 _MAX_LINE = 64 << 20
 _NO_DIGEST, _NO_DIRECTORY = 93, 91
@@ -50,12 +50,12 @@ case $(sha256sum "$d/netwarp-agent") in {digest}*) ;; *) exit {no_digest} ;; esa
 chmod 700 "$d/netwarp-agent" || exit 1
 {root}"$d/netwarp-agent" node --dir="$d" --connection="$SSH_CONNECTION" --whose={whose} --clock="$NETWARP_TEST_CLOCK"
 """
-"""What is logged in for: it holds a directory for the agent, starts it, and removes the directory however that ends;
-and before that the directories of those that were killed."""
+"""The script that a login runs: it removes directories of scripts that were killed, makes one for the agent, starts the
+agent, and removes the directory however the agent ends."""
 
 
 class NodeError(Exception):
-    """What went wrong with a node, in a sentence that begins with its name."""
+    """An error on a node, in a sentence that begins with its name."""
 
 
 class SilentError(NodeError):
@@ -68,7 +68,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class Login:
-    """How to log in to a node: its machine, the directory for the connection's socket, a file for `ssh -F`."""
+    """A login to a node: its machine, the directory for the connection's socket, a file for `ssh -F`."""
 
     node: str
     machine: Machine
@@ -77,7 +77,7 @@ class Login:
 
 
 class Session:
-    """One connection to one node. Several threads may give orders, one at a time hears the answers."""
+    """One connection to one node. Several threads may give orders; one thread at a time waits for answers."""
 
     def __init__(self, agent: Path, login: Login, cancelled: threading.Event) -> None:
         """Log in, copy the agent, and start it. Raises NodeError, Interrupted."""
@@ -144,7 +144,7 @@ class Session:
 
     def _upload(self, agent: Path) -> None:
         line = self._line(_LOGIN_S)
-        while not line.startswith(_DIR):  # what a login shell prints by itself
+        while not line.startswith(_DIR):  # skip what a login shell prints by itself
             line = self._line(_LOGIN_S)
         directory = line.removeprefix(_DIR).decode(errors="replace").strip()
         target = shlex.quote(f"{directory}/netwarp-agent")
@@ -167,8 +167,8 @@ class Session:
         self._beat.start()
 
     def _keep_alive(self) -> None:
-        """Send signs of life, also while other nodes are waited for."""
-        with contextlib.suppress(OSError):  # whoever waits for an answer says what is wrong
+        """Send signs of life, also during the wait for other nodes."""
+        with contextlib.suppress(OSError):  # the thread that waits for an answer reports the error
             while not self._closed.wait(_BEAT_S):
                 with self._writing:
                     if not self._closed.is_set():
@@ -179,8 +179,8 @@ class Session:
         self._write(json.dumps({"do": order, **fields}).encode() + b"\n")
 
     def answer(self, kind: type[A], seconds: float = _ANSWER_S) -> A:
-        """The next answer, of a kind of answers.py or one of several. Raises NodeError, also where the agent says that
-        it could not; SilentError where none came in time; Interrupted."""
+        """Return the next answer, of a kind of answers.py or one of several. Raises NodeError, also if the agent
+        reports a failure; SilentError if none came in time; Interrupted."""
         line = self._line(seconds)
         try:
             answer = parse(line, kind)
@@ -196,7 +196,7 @@ class Session:
         return self.answer(kind)
 
     def fetch(self, directory: Path) -> Sequence[str]:
-        """Restore the machine and get the files of the run; what could not be restored. Raises NodeError."""
+        """Restore the machine, get the run's files, and return what could not be restored. Raises NodeError."""
         self.send("fetch")
         while isinstance(answer := self.answer(File | Restored), File):  # type: ignore[arg-type]
             self._fetch_file(directory, answer)
@@ -218,7 +218,7 @@ class Session:
             raise self._error(f"its file {sent.file} cannot be kept here: {error.strerror}") from None
 
     def close(self) -> None:
-        """End it: the machine is as it was when this returns, or out of reach."""
+        """End the session: when this returns, the machine has been restored, or it is out of reach."""
         assert self._process.stdin and self._process.stdout
         self._closed.set()
         with contextlib.suppress(OSError), self._writing:
@@ -266,7 +266,7 @@ class Session:
         return part
 
     def _fill(self, deadline: float) -> None:
-        """Wait for something to come."""
+        """Wait for input."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
             while not selector.select(0.1):
@@ -283,7 +283,7 @@ class Session:
         self._buffer += got
 
     def _gone(self) -> NodeError:
-        """Why the connection has ended."""
+        """The error that says why the connection has ended."""
         try:
             status = self._process.wait(_END_S)
         except subprocess.TimeoutExpired:

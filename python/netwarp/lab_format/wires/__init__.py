@@ -1,4 +1,4 @@
-"""The properties of a wire: one record each, which all stages ask; none names a property where a record can answer.
+"""The properties of a wire, one record each. Stages ask these records, and do not name single properties.
 
 CONTRIBUTING.md says how to add one.
 """
@@ -14,9 +14,9 @@ from netwarp.lab_format.wires.shares import CORRUPT, DUPLICATE, REORDER
 from netwarp.lab_format.wires.wire import made_of
 
 PROPERTIES = (DELAY, JITTER, LOSS, DUPLICATE, CORRUPT, REORDER)
-"""All of them, in the order in which netem and people are told; a new one has its line here."""
+"""All properties, in the order in which they are passed to netem and shown; add a new one here."""
 CHANGING = tuple(found for found in PROPERTIES if found.change)
-"""Those that `[[changes]]` may set."""
+"""The properties that `[[changes]]` may set."""
 BY_NAME = {found.name: found for found in PROPERTIES}
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ else:
     LabWire.__module__ = __name__
     LabWire.__doc__ = """One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
 
-    `rate_bps` None: no serialisation delay, because the opportunities have let the packet pass whole.
+    `rate_bps` None: no serialisation delay, because delivery opportunities pass whole packets.
     """
 
 __all__ = ["BY_NAME", "CHANGING", "PROPERTIES", "LabField", "LabWire", "WireProperty"]

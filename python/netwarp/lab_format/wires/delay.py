@@ -1,4 +1,4 @@
-"""`delay` and `jitter`: how long a wire holds a packet."""
+"""`delay` and `jitter`: the time that a wire holds a packet."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from netwarp.lab_format.wires.wire import WireBase as LabWire
 
 TC_UNIT_NS = 1_000
-"""tc takes no smaller unit of time."""
+"""The smallest unit of time that tc takes."""
 
 
 def tc_time(time_ns: int) -> str:
-    """A time as tc takes it, to the microsecond."""
+    """Format a time for tc, to the microsecond."""
     rounded_ns = (time_ns + TC_UNIT_NS // 2) // TC_UNIT_NS * TC_UNIT_NS
     return format_duration(rounded_ns) if rounded_ns else "0us"
 
@@ -35,7 +35,7 @@ class TimeProperty(WireProperty):
         return "ms"
 
     def between(self, start: Any, end: Any, part: tuple[int, int]) -> Any:
-        """In whole nanoseconds."""
+        """Interpolate in whole nanoseconds."""
         return start + round((end - start) * part[0] / part[1])
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
@@ -48,23 +48,23 @@ class TimeProperty(WireProperty):
         return f"{self.verb} {self.amount(wire):.4g} ms" if self.acts(wire) else None
 
     def amount(self, wire: LabWire) -> float:
-        """In ms."""
+        """The time in ms."""
         return float(self.first(wire) * 1e-6)
 
 
 @dataclass(frozen=True)
 class _Delay(TimeProperty):
     def tc_words(self, wire: LabWire) -> Iterator[str]:
-        """Also as 0 before a jitter."""
+        """The delay, also 0 if a jitter follows."""
         if wire.delay_ns or wire.jitter_ns:
             yield f"delay {tc_time(wire.delay_ns)}"
 
     def drawn(self, wire: LabWire) -> str:
-        """Empty: it is beside the rate."""
+        """Empty: the delay is shown beside the rate."""
         return ""
 
     def described(self, wire: LabWire) -> str | None:
-        """None: it is beside the rate."""
+        """None: the delay is shown beside the rate."""
         return None
 
 
@@ -75,13 +75,13 @@ class _Jitter(TimeProperty):
         return bool(value.ns)
 
     def note(self, value: Any) -> str | None:
-        """netem's correlation does not do what its name says (get_crandom(), tabledist() in sch_netem.c)."""
+        """A note that netem's correlation has no effect (get_crandom(), tabledist() in sch_netem.c)."""
         if not value.correlation:
             return None
-        return "the correlation has no effect: netem takes a remainder of the correlated number, which forgets it"
+        return "the correlation has no effect: netem takes a remainder of the correlated number, which removes it"
 
     def between(self, start: Any, end: Any, part: tuple[int, int]) -> Any:
-        """Between two jitters of one distribution and correlation."""
+        """Interpolate between two jitters of the same distribution and correlation."""
         shape = end if end.ns else start
         same = (start.distribution, start.correlation) == (end.distribution, end.correlation)
         if same or not start.ns or not end.ns:
@@ -89,12 +89,12 @@ class _Jitter(TimeProperty):
         raise ValueError("a ramp of the jitter keeps its distribution and correlation; name the same at its end")
 
     def lab_values(self, value: Any) -> Mapping[str, object]:
-        """Without a distribution if it is netem's own."""
+        """The lab's fields, without a distribution if it is netem's default."""
         distribution = value.distribution if value.ns and value.distribution != "uniform" else None
         return {"jitter_ns": value.ns, "jitter_correlation": value.correlation, "distribution": distribution}
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
-        """The words after those of the delay."""
+        """The words that follow those of the delay."""
         if wire.jitter_ns:
             yield tc_time(wire.jitter_ns)
             if wire.jitter_correlation:
@@ -103,16 +103,16 @@ class _Jitter(TimeProperty):
                 yield f"distribution {wire.distribution}"
 
     def drawn(self, wire: LabWire) -> str:
-        """After the delay."""
+        """The jitter, shown after the delay."""
         return f" ± {format_duration(wire.jitter_ns)}" if wire.jitter_ns else ""
 
     def described(self, wire: LabWire) -> str | None:
-        """None: it is beside the delay."""
+        """None: the jitter is shown beside the delay."""
         return None
 
     @property
     def drawn_over_time(self) -> bool:
-        """No."""
+        """False: a figure does not show the jitter."""
         return False
 
 
@@ -146,7 +146,7 @@ JITTER = _Jitter(
             "distribution",
             Text | None,
             None,
-            "of the jitter: a table of iproute2; null is netem's uniform one",
+            "distribution of the jitter: a table of iproute2; null is netem's uniform one",
         ),
     ),
     change=("5ms", "5"),

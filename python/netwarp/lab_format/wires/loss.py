@@ -62,26 +62,26 @@ _CLASSES: Mapping[type, Callable[..., LabLoss]] = {
     GilbertElliott: LabGilbertElliott,
     FourState: LabStateLoss,
 }
-"""By the class of a loss in a scenario."""
+"""The class of a loss in a scenario → its class in a lab."""
 
 
 @dataclass(frozen=True)
 class _Loss(WireProperty):
     def does(self, value: Any) -> bool:
-        """Whether anything may be lost."""
+        """Whether packets may be lost."""
         return not (isinstance(value, RandomLoss) and value.p == 0)
 
     def note(self, value: Any) -> str | None:
-        """netem's correlation does not do what its name says (get_crandom() in sch_netem.c)."""
+        """A note that netem's correlation lowers the loss (get_crandom() in sch_netem.c)."""
         if not (isinstance(value, RandomLoss) and value.p and value.correlation):
             return None
         return (
-            "netem's correlated loss loses fewer packets than configured, because correlated draws stay away "
-            "from the extremes; for bursts at a known rate use gemodel"
+            "netem's correlated loss loses fewer packets than configured, because correlated draws avoid the "
+            "extremes; for bursts at a known rate use gemodel"
         )
 
     def between(self, start: Any, end: Any, part: tuple[int, int]) -> Any:
-        """Between two random losses."""
+        """Interpolate between two random losses."""
         if isinstance(start, RandomLoss) and isinstance(end, RandomLoss):
             shape = end if end.p else start
             same = (start.correlation, start.ecn) == (end.correlation, end.ecn)
@@ -90,7 +90,7 @@ class _Loss(WireProperty):
         raise ValueError('a ramp of the loss leads from one random loss to another, such as "0%" to "5%"')
 
     def lab_values(self, value: Any) -> Mapping[str, object]:
-        """None without loss."""
+        """The lab's fields; the loss is None if nothing is lost."""
         return {"loss": _CLASSES[type(value)](**value.model_dump()) if self.does(value) else None}
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
@@ -115,14 +115,14 @@ class _Loss(WireProperty):
         return f"loss {100 * loss.p:.4g} %{correlated}"
 
     def amount(self, wire: LabWire) -> float:
-        """The probability of loss in percent; NaN of a model that has not just one."""
+        """The probability of loss in percent; NaN for a model with several probabilities."""
         loss = _of(wire)
         if loss is None:
             return 0.0
         return 100 * float(loss.p) if isinstance(loss, LabRandomLoss) else float("nan")
 
     def change_words(self, before: LabWire, after: LabWire) -> str | None:
-        """From one model to another."""
+        """The change from one model to another, in words."""
         if _of(before) == _of(after):
             return None
         return f"loss {_words(_of(before))} → {_words(_of(after))}"

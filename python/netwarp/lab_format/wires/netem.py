@@ -1,6 +1,6 @@
-"""The words of netem that a link understands: loss models and jitter with a distribution.
+"""The netem syntax that a link accepts: loss models, and jitter with a distribution.
 
-The grammar is that of tc-netem(8); defaults of left-out parameters are those of iproute2's `q_netem.c`.
+The grammar is that of tc-netem(8); defaults of omitted parameters are those of iproute2's `q_netem.c`.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ class _Words(BaseModel):
 
 
 class Jitter(_Words):
-    """Variation of the delay: ± `ns`, its correlation with the packet before (0..1), and its distribution."""
+    """Variation of the delay: ± `ns`, its correlation with the previous packet (0..1), and its distribution."""
 
     ns: int
     correlation: float = 0.0
     distribution: Distribution = "uniform"
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         correlation = f" {format_percent(self.correlation)}" if self.correlation else ""
         shape = f" distribution {self.distribution}" if self.distribution != "uniform" else ""
         return f"{format_duration(self.ns)}{correlation}{shape}"
 
 
 class RandomLoss(_Words):
-    """Each packet lost with probability `p`, with a correlation to the packet before.
+    """Loss of each packet with probability `p`, correlated with the previous packet.
 
     With `ecn`, a packet that ECN can mark is marked (CE) where it would have been lost.
     """
@@ -45,7 +45,7 @@ class RandomLoss(_Words):
     ecn: bool = False
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         correlation = f" {format_percent(self.correlation)}" if self.correlation else ""
         return f"{format_percent(self.p)}{correlation}{' ecn' if self.ecn else ''}"
 
@@ -60,7 +60,7 @@ class GilbertElliott(_Words):
     one_minus_k: float
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         return "gemodel " + " ".join(format_percent(x) for x in (self.p, self.r, self.one_minus_h, self.one_minus_k))
 
 
@@ -75,7 +75,7 @@ class FourState(_Words):
     p14: float
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         return "state " + " ".join(format_percent(x) for x in (self.p13, self.p31, self.p32, self.p23, self.p14))
 
 
@@ -83,7 +83,7 @@ LossModel = RandomLoss | GilbertElliott | FourState
 
 
 def parse_loss(value: object) -> LossModel:
-    """A loss model from `"0.5%"`, `"0.5% 25% ecn"`, `"random …"`, `"gemodel p [r [1-h [1-k]]]"`, `"state p13 …"`.
+    """Parse a loss model: `"0.5%"`, `"0.5% 25% ecn"`, `"random …"`, `"gemodel p [r [1-h [1-k]]]"`, `"state p13 …"`.
 
     No loss is `RandomLoss(p=0)`. Raises ValueError with a sentence.
     """
@@ -124,7 +124,7 @@ def _state(numbers: list[float]) -> FourState:
 
 
 def parse_jitter(value: object) -> Jitter:
-    """Jitter from `"2ms"`, `"2ms normal"`, `"2ms 25%"`, `"2ms 25% distribution normal"`."""
+    """Parse a jitter: `"2ms"`, `"2ms normal"`, `"2ms 25%"`, `"2ms 25% distribution normal"`."""
     if isinstance(value, Jitter):
         return value
     if not isinstance(value, str) or not value.split():

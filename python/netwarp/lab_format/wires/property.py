@@ -1,4 +1,4 @@
-"""What a property of a wire is: one record for everything that the stages ask about it."""
+"""A property of a wire: one record for everything that the stages need to know about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from netwarp.lab_format.wires.wire import WireBase as LabWire
 
 _DIRECTED: Any = Directed
-"""`Directed`, for types that are known at runtime only."""
+"""`Directed`, for types that are known only at run time."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class LabField:
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute of netem that holds one property alone (linux/pkt_sched.h).
+    """An attribute of netem that holds only one property (linux/pkt_sched.h).
 
     `cells` are its content in order: `share` (a probability in 32 bits), `time` (ns in 64 bits), `zero32`, `zero64`. A
-    change repeats it only if `repeated`, or if it differs: some begin a sequence of random numbers again.
+    change sends it again only if it is `repeated`, or if it differs: some attributes restart a random sequence.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Attribute:
 
 @dataclass(frozen=True, kw_only=True)
 class WireProperty:
-    """One property of a wire. Subclasses say what is not as for a share of packets."""
+    """One property of a wire; by default a share of packets, subclasses override the rest."""
 
     name: str
     """The field of a link in a scenario, and netem's word."""
@@ -58,27 +58,27 @@ class WireProperty:
     """The value of a wire without this property, and as a scenario writes it."""
     nothing_written: str = "0%"
     fields: tuple[LabField, ...]
-    """The fields of a lab's wire; the first one is set (not zero) where the wire has the property."""
+    """The fields of a lab's wire; the first one is set (not zero) if the wire has the property."""
     beside: JsonObject | None = None
     """Other fields of the link that the examples need."""
     change: tuple[str, str] | None = None
     """If `[[changes]]` may set it: an example, and a value that is refused."""
     attribute: Attribute | None = None
-    """What sets it in netem; None if it is in an attribute or structure shared with others (`network/wire.rs`)."""
+    """The attribute that sets it in netem; None if several properties share one (`network/wire.rs`)."""
     verb: str = ""
-    """The word in a report for what the wire does: `duplicates`."""
+    """The verb in a report for the wire's effect: `duplicates`."""
     short: str = ""
     """The word in a drawing of the network; default: its name."""
     copies: bool = False
     """Whether the wire delivers more packets than it took."""
     copies_aggregates: bool = False
-    """Whether it does with offloads only: netem splits an aggregate first."""
+    """Whether it does so only with offloads: netem splits an aggregate first."""
     corrupts: bool = False
-    """Whether a checksum may discard what the wire delivers, which no queue and no wire counts."""
+    """Whether a checksum may discard packets that the wire delivers, which neither a queue nor a wire counts."""
     skips_delay: bool = False
     """Whether packets may leave the wire without any delay."""
     only_delays: bool = False
-    """Whether it is a delay alone, without which a lab runs as well."""
+    """Whether it only delays packets, so that a lab also runs without it."""
 
     def link_field(self) -> tuple[Any, Any]:
         """Type and default of the field of a link in a scenario."""
@@ -96,28 +96,28 @@ class WireProperty:
         return Annotated[_DIRECTED[self.kind | None], either_direction(plain_is_both=True)] | None, field
 
     def does(self, value: Any) -> bool:
-        """Whether a value of the scenario does something to packets."""
+        """Whether a value of the scenario has an effect on packets."""
         return bool(value)
 
     def problem(self, values: Mapping[str, Any], direction: str) -> str | None:
-        """What is wrong among the properties of one direction (`forward`, `reverse`); None if nothing is."""
+        """The conflict among the properties of one direction (`forward`, `reverse`); None if there is none."""
         return None
 
     def note(self, value: Any) -> str | None:
-        """What the author of a scenario should know about a value; None if nothing is unusual."""
+        """A note on a value for the author of a scenario; None if nothing is unusual."""
         return None
 
     def between(self, start: Any, end: Any, part: tuple[int, int]) -> Any:
-        """The value of a ramp, `part` (n of m) of the way. Raises ValueError if there is no such way."""
+        """The value of a ramp at `part` (n of m) of the way. Raises ValueError if it cannot be interpolated."""
         passed, whole = part
         return start + (end - start) * passed / whole
 
     def lab_values(self, value: Any) -> Mapping[str, object]:
-        """The lab's fields of a value."""
+        """The lab's fields for a value."""
         return {self.fields[0].name: value}
 
     def first(self, wire: LabWire) -> Any:
-        """Its first field of a wire."""
+        """The property's first field in a wire."""
         return getattr(wire, self.fields[0].name)
 
     def acts(self, wire: LabWire) -> bool:
@@ -125,7 +125,7 @@ class WireProperty:
         return bool(self.first(wire))
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
-        """What netem is told, in the syntax of tc-netem(8)."""
+        """Its options in the syntax of tc-netem(8)."""
         if self.acts(wire):
             yield f"{self.name} {format_percent(self.first(wire))}"
 
@@ -134,11 +134,11 @@ class WireProperty:
         return f", {self.short or self.name}" if self.acts(wire) else ""
 
     def described(self, wire: LabWire) -> str | None:
-        """What the wire does to packets besides delaying them, in words; None if nothing."""
+        """The wire's effect on packets other than delay, in words; None if there is none."""
         return f"{self.verb} {100 * self.first(wire):.4g} %" if self.acts(wire) else None
 
     def amount(self, wire: LabWire) -> float:
-        """The property as one number in `unit`; NaN if it is not just one."""
+        """The property as one number in `unit`; NaN if it has several."""
         return 100 * float(self.first(wire))
 
     def change_words(self, before: LabWire, after: LabWire) -> str | None:

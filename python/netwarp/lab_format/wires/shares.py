@@ -1,4 +1,4 @@
-"""`duplicate`, `corrupt` and `reorder`: what a wire does to a share of its packets."""
+"""`duplicate`, `corrupt` and `reorder`: effects of a wire on a share of its packets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from netwarp.lab_format.wires.property import Attribute, WireProperty, share_fie
 @dataclass(frozen=True)
 class _Reorder(WireProperty):
     def problem(self, values: Mapping[str, Any], direction: str) -> str | None:
-        """There must be a delay that packets can skip."""
+        """Check that there is a delay for packets to skip."""
         if values["reorder"] <= 0 or values["delay"] != 0:
             return None
-        return (
-            f"reordering ({direction}) lets packets overtake those that wait out the delay, so it needs a delay above 0"
-        )
+        return f"reordering ({direction}) lets packets overtake delayed ones, so it needs a delay above 0"
 
 
 DUPLICATE = WireProperty(
@@ -45,7 +43,7 @@ CORRUPT = WireProperty(
 
 REORDER = _Reorder(
     name="reorder",
-    meaning="Share of packets that overtake those before them: they skip the delay.",
+    meaning="Share of packets that skip the delay, and so overtake earlier ones.",
     examples=("1%",),
     refused=("150%",),
     fields=(share_field("reorder", "probability that a packet is not delayed"),),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class WireBase(LabObject):
-        """What every wire has; `made_of` adds the fields of its properties."""
+        """The fields of every wire; `made_of` adds those of its properties."""
 
         rate_bps: int | None = None
         limit_pkts: int = 0
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def made_of(*fields: tuple[str, Any, Any]) -> Any:
-    """The class of wires with these fields (name, type, default), between their rate and what the netem needs."""
+    """Make the class of wires with these fields (name, type, default), between the rate and the netem's own fields."""
     rate = Annotated[Rate | None, Field(description="null: no serialisation delay, as with opportunities")]
     limit = Annotated[UInt32, Field(description="limit of the netem; more than it can ever hold")]
     every = (

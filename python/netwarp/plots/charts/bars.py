@@ -1,4 +1,4 @@
-"""Bars with their values, for many scenarios: horizontal, so that long names can be read."""
+"""Bars with their values, horizontal, so that long names of scenarios can be read."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ _NARROW_NAME_IN = 1.1
 
 
 def draw(chart: Chart) -> Figure:
-    """A bar for each value of the first axis and each series: the median of its runs, and where they lie around it."""
+    """Draw a bar for each value of the first axis and each series: the median of its runs, and their spread."""
     rows = _rows(chart)
     narrow = current().narrow
     size = style.points(9)
@@ -59,7 +59,7 @@ def draw(chart: Chart) -> Figure:
 
 
 def _rows(chart: Chart, only: object = ...) -> list[tuple[float, tuple[float, ...], tuple[str, str]]]:
-    """Where each bar stands (inches from the top of the panel), its runs' values, its colour and hatching."""
+    """The position of each bar (inches from the top of the panel), its runs' values, its colour and hatching."""
     rows = []
     at = 0.0
     for number, x in enumerate(chart.xs):

@@ -1,4 +1,4 @@
-"""Box plots: how runs, or the samples within them, are distributed at each point."""
+"""Box plots: the distribution of runs, or of the samples within them, at each point."""
 
 from typing import Any
 
@@ -27,10 +27,10 @@ _MAX_NAMED = 24
 
 
 def draw(chart: Chart) -> Figure:
-    """A box for each value of the first axis and each series: the middle half, its median, and whiskers to 5 and 95 %.
+    """Draw a box for each value of the first axis and each series: middle half, median, and whiskers to 5 and 95 %.
 
-    Of samples within runs the shares are of time, packets or transfers; a box of transfers ends with the last quantile
-    that is known. Of runs, boxes of fewer than 5 show the runs as dots.
+    For samples within runs the shares are of time, packets or transfers; a box of transfers ends with the last known
+    quantile. Boxes of fewer than 5 runs show the runs as dots.
     """
     figure, axes = panel(
         chart, tall_enough(_HEIGHT_IN, labels_of(chart), chart.series_label), 0.8, legend_room_in(chart), below(chart)
@@ -92,7 +92,7 @@ def draw(chart: Chart) -> Figure:
 
 
 def _statistics(chart: Chart, x: Any, series: tuple[Any, ...]) -> dict[str, Any] | None:
-    """What matplotlib's bxp draws; None where there is nothing."""
+    """The statistics for matplotlib's bxp; None if there are none."""
     if (held := chart.spread.get((x, series))) is not None:
         numbers = weighted_percentiles(held, _PERCENTS)
         fliers: list[float] = []
@@ -101,7 +101,7 @@ def _statistics(chart: Chart, x: Any, series: tuple[Any, ...]) -> dict[str, Any]
         fliers = list(values) if len(values) < 5 else [v for v in values if not numbers[0] <= v <= numbers[4]]
     else:
         return None
-    # A quantile among what is only known to be greater is absent; there is no box without a median.
+    # A quantile among values with only a lower bound is absent; without a median there is no box.
     if numbers is None or np.isinf(numbers[2]):
         return None
     finite = [number for number in numbers if not np.isinf(number)]

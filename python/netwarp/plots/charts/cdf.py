@@ -1,4 +1,4 @@
-"""Cumulative distributions: which share of the time, of the packets or of the runs had at most that value."""
+"""Cumulative distributions: the share of the time, of the packets or of the runs with at most a value."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ _HEIGHT_IN = 3.2
 
 
 _SQUEEZED = 4
-"""Where the highest values are so many times those of nine tenths, a linear axis has room for nothing else."""
+"""If the highest values are this many times the 90th percentile, a linear axis would squeeze all others."""
 
 
 def _looks(chart: Chart, keys: Sequence[tuple[Any, tuple[Any, ...]]]) -> list[tuple[str, Dash]]:
@@ -37,7 +37,7 @@ def _looks(chart: Chart, keys: Sequence[tuple[Any, tuple[Any, ...]]]) -> list[tu
 
 
 def draw(chart: Chart) -> Figure:
-    """A curve for each combination of values."""
+    """Draw a curve for each combination of values."""
     keys = [(x, series) for x in chart.xs for series in chart.series if (x, series) in chart.spread]
     if len(keys) > MAX_ORDERED:
         out = f"{MAX_ORDERED} of {len(keys)} curves, the others: --only VALUE"
@@ -52,7 +52,7 @@ def draw(chart: Chart) -> Figure:
     narrow = current().narrow
     curves = [Curve(*cumulative(chart.spread[key])) for key in keys]
     limits, log = _limits([chart.spread[key] for key in keys])
-    if log:  # What lies before the axis, such as 0, is a share of its left end.
+    if log:  # values left of the axis, such as 0, count at its left end
         curves = [replace(curve, times=np.maximum(curve.times, limits[0] / 10)) for curve in curves]
     pieces, together = in_front(curves, (*limits, log), (0.0, 1.01, False), steps=True)
     if together:
@@ -87,7 +87,7 @@ def draw(chart: Chart) -> Figure:
 
 
 def _limits(spreads: Sequence[TimeWeighted]) -> tuple[tuple[float, float], bool]:
-    """From where to where the axis goes, and whether it is logarithmic."""
+    """The ends of the axis, and whether it is logarithmic."""
     ends = [found for spread in spreads if (found := weighted_percentiles(spread, (1, 90, 99.9))) is not None]
     lasts = [float(spread.values.max()) for spread in spreads if len(spread.values)]
     low = min(one[0] for one in ends)
@@ -99,7 +99,10 @@ def _limits(spreads: Sequence[TimeWeighted]) -> tuple[tuple[float, float], bool]
 
 
 def _linear(low: float, high: float) -> tuple[float, float]:
-    """From 0, but where the values lie far from it and close together; never so near that a per mille looks large."""
+    """The ends of a linear axis: from 0, unless the values are close together and far from 0.
+
+    They are never so close that a difference of a per mille looks large.
+    """
     if low > 0 and low > high / 2:
         room = max(0.08 * (high - low), 0.01 * high)
         return low - room, high + room

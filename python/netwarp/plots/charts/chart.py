@@ -1,4 +1,4 @@
-"""What a figure of a metric over axes shows, and the parts that all such figures share."""
+"""A figure of a metric over axes, and the parts that all such figures share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from netwarp.store.summary import axis_text
 LEGEND_CHARS = 26
 LOG_FROM = 30
 MAX_DOTS = 12
-"""Up to how many runs a cell's single values are drawn; of more, the middle half is."""
+"""Up to this many runs of a cell are drawn as single values; of more the middle half is drawn."""
 FOOT_IN = 0.62
 _SPACING_IN = 0.07
-"""Between the entries of a legend."""
+"""The space between the entries of a legend."""
 
 
 class SeriesLook(NamedTuple):
@@ -42,9 +42,9 @@ class Chart:
     """A figure of a `kind`: a metric by `xs` (values of the first axis) and `series` (combinations of the others, `()`
     if there are none).
 
-    `cells` holds the values of the runs at (x, series), `spread` their distributions where the figure shows those.
-    `x_texts` and `x_looks` say what each of `xs` is called, and how it looks where each has a look of its own.
-    `left_out` is told even without a title. `span` has the lowest and highest value of all maps to be compared.
+    `cells` holds the values of the runs at (x, series), `spread` their distributions if the figure shows those.
+    `x_texts` and `x_looks` are the name of each of `xs`, and its look if each has its own. `left_out` is shown even
+    without a title. `span` has the lowest and highest value of all maps that are compared.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Chart:
     left_out: Sequence[str] = ()
     span: tuple[float, float] | None = None
     by_value: bool = False
-    """Whether the values of the first axis are known by their looks, as congestion controls are."""
+    """Whether the values of the first axis have known looks, as congestion controls have."""
 
     @property
     def series(self) -> list[tuple[Any, ...]]:
@@ -70,21 +70,21 @@ class Chart:
         return [look.key for look in self.looks]
 
     def bar_look(self, at: int, series: SeriesLook) -> tuple[str, str]:
-        """Colour and hatching of the bar or box at the number `at` of the first axis."""
+        """Colour and hatching of the bar or box at index `at` of the first axis."""
         if len(self.looks) == 1:
             return (self.x_looks[at][0] if self.by_value else style.NEUTRAL), ""
         return series.colour, series.hatch
 
 
 def series_text(values: Sequence[Any]) -> str:
-    """The values of a series in one line, as they are written."""
+    """The values of a series in one line, as they are shown."""
     return ", ".join("–" if value is None else axis_text(value) for value in values)
 
 
 def in_front(
     curves: Sequence[Curve], xs: tuple[float, float, bool], ys: tuple[float, float, bool], *, steps: bool
 ) -> tuple[list[list[Curve]], bool]:
-    """For each curve the pieces that are to be drawn over those after it, and whether any curves coincide.
+    """The pieces of each curve that must be drawn over later curves, and whether any curves coincide.
 
     `xs` and `ys` are the ends of the axes, and whether they are logarithmic.
     """
@@ -103,7 +103,7 @@ def in_front(
 
 
 def value_text(value: float) -> str:
-    """A value as it is printed in a figure: three significant digits, no exponent, no needless zeros."""
+    """Format a value for a figure: three significant digits, no exponent, no trailing zeros."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
     digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
@@ -112,8 +112,8 @@ def value_text(value: float) -> str:
 
 
 def value_texts(values: Sequence[float]) -> list[str]:
-    """Values that stand beside each other, so that they can be compared: where they are of one order of magnitude all
-    with as many digits after the point (0.998, 1.000), else each by itself."""
+    """Format values that are compared with each other: with the same number of digits after the point if they are of
+    one order of magnitude (0.998, 1.000), else each by itself."""
     finite = [abs(value) for value in values if np.isfinite(value)]
     lowest = min(finite, default=0.0)
     if lowest == 0 or max(finite) > 10 * lowest or all(value == round(value) for value in finite):
@@ -123,7 +123,7 @@ def value_texts(values: Sequence[float]) -> list[str]:
 
 
 def middle(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median, and lower and upper quartile, of the runs of a cell."""
+    """The median, lower and upper quartile of the runs of a cell."""
     low, mid, high = np.percentile(values, [25, 50, 75])
     return float(mid), float(low), float(high)
 
@@ -137,7 +137,7 @@ def wants_log(values: Sequence[float]) -> bool:
 def panel(
     chart: Chart, panel_in: float, left_in: float, right_in: float, below: Sequence[str] = ()
 ) -> tuple[Figure, Axes]:
-    """A figure with its head and one panel of that height, margins in inches; room for a legend `below` it."""
+    """A figure with its head and one panel of that height, margins in inches, and room for a legend `below` it."""
     head_left_in = min(left_in, 0.75)
     head_in = style.head_in(chart.title, chart.subtitle, head_left_in, chart.left_out)
     foot_in = FOOT_IN + style.legend_rows_in(below, style.width_in() - 0.2)
@@ -151,12 +151,12 @@ def panel(
 
 
 def legend_room_in(chart: Chart) -> float:
-    """How wide the margin for the legend of series is, in inches."""
+    """The width of the margin for the legend of series, in inches."""
     return room_in(labels_of(chart), chart.series_label)
 
 
 def room_in(labels: Sequence[str], title: str) -> float:
-    """How wide the margin for a legend is; none stands there in a narrow figure."""
+    """The width of the margin for a legend, in inches; 0 in a narrow figure, which has it below."""
     if not labels or current().narrow:
         return 0.3
     lines = [line for text in [*labels, wrapped(title, LEGEND_CHARS)] for line in text.split("\n")]
@@ -164,7 +164,7 @@ def room_in(labels: Sequence[str], title: str) -> float:
 
 
 def tall_enough(panel_in: float, labels: Sequence[str], title: str) -> float:
-    """The height of a panel beside which a legend of these labels stands."""
+    """The height of a panel that has a legend of these labels beside it."""
     panel_in = style.tall(panel_in)
     if not labels or current().narrow:
         return panel_in
@@ -173,17 +173,17 @@ def tall_enough(panel_in: float, labels: Sequence[str], title: str) -> float:
 
 
 def labels_of(chart: Chart) -> list[str]:
-    """The labels of the series, where there are several."""
+    """The labels of the series if there are several; else empty."""
     return [look.text for look in chart.looks] if len(chart.looks) > 1 else []
 
 
 def below(chart: Chart) -> list[str]:
-    """The labels of a legend of series that stands below the panel."""
+    """The labels of a legend of series below the panel."""
     return labels_of(chart) if current().narrow else []
 
 
 def legend(chart: Chart, figure: Figure, axes: Axes, handles: Sequence[Artist] | None = None) -> None:
-    """The legend of series to the right of the panel, where there are several; of what the axes hold, or `handles`."""
+    """Draw the legend of several series to the right of the panel, of the axes' artists or of `handles`."""
     if len(chart.series) > 1 and current().narrow:
         shown = axes.get_legend_handles_labels()[0] if handles is None else handles
         style.legend_below(figure, shown, 0.1 / style.width_in(), 0.04, style.width_in() - 0.2)

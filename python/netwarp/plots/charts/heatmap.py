@@ -1,4 +1,4 @@
-"""A metric over two axes as a map, the value printed in every cell that has room for it."""
+"""A metric over two axes as a map, with the value in every cell that has room for it."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ _ROW_IN = 0.5
 _NAME_CHARS = 26
 _BAR_IN = 1.25
 _GAP_IN = 0.07
-"""Between the names of columns, and between numbers."""
+"""The space between the names of columns, and between numbers."""
 
 
 def draw(chart: Chart) -> Figure:
-    """Rows are the first axis, columns the second; the colour and the number are the median of a cell's runs."""
+    """Draw the first axis as rows, the second as columns; colour and number are the median of a cell's runs."""
     grid = np.array(
         [[middle(chart.cells[x, s])[0] if (x, s) in chart.cells else np.nan for s in chart.series] for x in chart.xs]
     )
@@ -39,7 +39,7 @@ def draw(chart: Chart) -> Figure:
     norm = LogNorm if wants_log([low, high]) else Normalize
     image = axes.imshow(np.ma.masked_invalid(grid), aspect="auto", cmap="cividis", norm=norm(low, high or 1))
     _numbers(axes, image, grid, cell_in)
-    # Of columns that are narrower than a line of type is high each second, third … is named.
+    # If columns are narrower than the height of a line of type, only each second, third … is named.
     every = max(1, int(np.ceil(style.line_in(9) / cell_in))) if upright else 1
     axes.set_xticks(range(0, len(heads), every), heads[::every], rotation=90 if upright else 0)
     axes.set_yticks(range(len(names)), names)
@@ -60,7 +60,7 @@ def draw(chart: Chart) -> Figure:
 
 
 def _heads(texts: Sequence[str], cell_in: float, size: float) -> tuple[list[str], bool, float]:
-    """The names of columns, whether they stand upright, and how high they are: upright where they are too wide."""
+    """The names of columns, whether they are rotated because they are too wide, and their height."""
     flat = [style.fitted(text, size, cell_in - _GAP_IN, 3) for text in texts]
     if all(text.replace("\n", " ") == whole for text, whole in zip(flat, texts, strict=True)):
         return flat, False, 0.03 + style.line_in(9) * (max(text.count("\n") for text in flat))
@@ -69,7 +69,7 @@ def _heads(texts: Sequence[str], cell_in: float, size: float) -> tuple[list[str]
 
 
 def _numbers(axes: Axes, image: AxesImage, grid: np.ndarray, cell_in: float) -> None:
-    """The values in their cells, in the largest type that keeps them apart; none where the smallest does not."""
+    """Print the values in their cells, in the largest type that keeps them apart; none if no type does."""
     texts = value_texts(grid.ravel().tolist())
     sizes = (style.points(10), style.points(9), style.points(8), style.MIN_POINTS)
     fits = [size for size in sizes if max(style.text_in(text, size) for text in texts) <= cell_in - _GAP_IN]

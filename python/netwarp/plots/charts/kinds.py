@@ -19,7 +19,7 @@ KINDS: dict[str, Callable[[Chart], Figure]] = {
 
 
 def draw_chart(chart: Chart) -> Figure:
-    """The figure of a chart, with the limits and the scale that were asked for where it has such axes."""
+    """Draw a chart, with the requested limits and scale if it has such axes."""
     figure = KINDS[chart.kind](chart)
     asked, axes = current(), figure.axes[0]
     if chart.kind in ("line", "cdf") and asked.xlim is not None:

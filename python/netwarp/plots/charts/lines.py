@@ -1,4 +1,4 @@
-"""Lines over an axis of numbers: a rate, a limit, a number of flows."""
+"""Lines over a numeric axis: a rate, a limit, a number of flows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ _MARKERS = "osD^vPX"
 
 
 def draw(chart: Chart) -> Figure:
-    """A line for each series through the medians, every point with the spread of its runs.
+    """Draw a line for each series through the medians, each point with the spread of its runs.
 
     Lines that coincide are in front in turn, with hollow markers of different sizes, and the subtitle says so.
     """
@@ -81,7 +81,7 @@ _Ends = tuple[float, float, bool]
 
 
 def _ends(chart: Chart, ats: Sequence[float]) -> tuple[_Ends, _Ends]:
-    """Of both axes; logarithmic where the range demands it."""
+    """The ends of both axes, logarithmic if the range demands it."""
     low, high = min(ats), max(ats)
     if wants_log(ats):
         margin = (high / low) ** 0.04
@@ -96,7 +96,7 @@ def _ends(chart: Chart, ats: Sequence[float]) -> tuple[_Ends, _Ends]:
 
 
 def _rings(medians: Sequence[Curve], ys: _Ends) -> list[int | None]:
-    """Of lines with a point where others have one how many of those are before them; None of the others."""
+    """The number of earlier lines that share a point with each line; None for lines without a shared point."""
     near = 0.012 * (ys[1] - ys[0])
 
     def meets(one: Curve, other: Curve) -> bool:
@@ -129,7 +129,7 @@ def _line(axes: Axes, points: list[tuple[float, tuple[float, ...]]], text: str, 
 
 
 def _scales(axes: Axes, chart: Chart, ats: list[float], labels: list[str], ends: tuple[_Ends, _Ends]) -> None:
-    """Ticks at the values themselves, named as the scenario writes them."""
+    """Set ticks at the values, named as the scenario writes them."""
     (left, right, log_x), (foot, top, log_y) = ends
     if log_x:
         axes.set_xscale("log")
@@ -148,7 +148,7 @@ def _scales(axes: Axes, chart: Chart, ats: list[float], labels: list[str], ends:
 
 
 def _apart(axes: Axes, ats: list[float]) -> list[int]:
-    """Which ticks can be named without their names running into each other: a 25th of the width apart."""
+    """The ticks whose names do not overlap: at least a 25th of the width apart."""
     places = axes.transAxes.inverted().transform(axes.transData.transform([(at, 1.0) for at in ats]))[:, 0]
     shown: list[int] = []
     for number in sorted(range(len(ats)), key=lambda number: ats[number]):

@@ -1,4 +1,4 @@
-"""The figure that a user names: a metric, by some axes."""
+"""The figure of a metric by axes, as a user names it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from netwarp.analysis.catalogue.metrics import label_of
 from netwarp.analysis.run.distribution import COMPLETION, DISTRIBUTED, distributed_stem, distributions
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import (
@@ -24,7 +25,7 @@ from netwarp.plots import style
 from netwarp.plots.charts.chart import LEGEND_CHARS, MAX_DOTS, Chart, SeriesLook
 from netwarp.plots.charts.kinds import KINDS, draw_chart
 from netwarp.plots.colours import CATEGORICAL, DASHES, MAX_DISTINCT
-from netwarp.plots.labels import in_order, metric_label, numbers_of, slug, wrapped
+from netwarp.plots.labels import in_order, numbers_of, slug, wrapped
 from netwarp.plots.look import current
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.plots.timeseries.figure_spec import Dash
@@ -33,6 +34,7 @@ from netwarp.stats.weighting import TimeWeighted, pool
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_verified
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean
@@ -40,14 +42,14 @@ from netwarp.words import did_you_mean
 AUTO = "auto"
 _MAP_FROM = 3
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++")
-"""Of bars and boxes that have one colour, as dashes are of lines."""
+"""Hatching that distinguishes bars and boxes of one colour, as dashes distinguish lines."""
 _DASHES: tuple[Dash, ...] = (*DASHES, (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 
 
 def draw_metric(
     result_dir: Path, metric: str, by: Sequence[str], *, kind: str, formats: Sequence[str], out: Path | None
 ) -> list[Path]:
-    """Draw a metric by axes, a figure for each flow that has it (of queues and links, for the busiest).
+    """Draw a metric by axes, one figure for each flow that has it (for queues and links, only the busiest).
 
     `metric` is `scope.name`; `scope.stem` without a statistic (`flow.rtt_ms`) is the distribution within the runs. `by`
     is at most two axes, the result's first two if empty. Raises SelectionError, StoreError.
@@ -64,10 +66,10 @@ def draw_metric(
 
 
 def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) -> Iterator[tuple[str, str, Chart]]:
-    """What `draw_metric` draws: of each figure the stem of its file, its kind, and the chart that `KINDS` draw.
+    """The figures of `draw_metric`: the stem of each file, its kind, and the chart that `KINDS` draw.
 
-    What varies besides the axes has a figure for each value if these are the result's own choice, and in heat maps, in
-    which nobody would see the spread; else the runs are pooled, and the figure says so.
+    Other varied axes give a figure for each value if the axes are chosen by default, and in heat maps, which do not
+    show the spread; else their runs are pooled, and the figure says so.
     """
     summary = result.summary()
     if kind not in (AUTO, *KINDS):
@@ -99,7 +101,9 @@ def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) 
 
 def _parts(summary: pl.DataFrame, chosen: Selected, names: Sequence[str]) -> Iterator[tuple[dict[str, Any], Selected]]:
     """The same for each combination of values on the axes that are not in it."""
-    good = summary.filter(status="ok", scope=chosen.scope, metric=chosen.metric).filter(pl.col("name").is_in(names))
+    good = summary.filter(status=RunStatus.OK, scope=chosen.scope, metric=chosen.metric).filter(
+        pl.col("name").is_in(names)
+    )
     for values in good.select(chosen.pooled).unique(maintain_order=True).rows():
         place = dict(zip(chosen.pooled, values, strict=True))
         rows = summary.filter(*(pl.col(axis).eq_missing(pl.lit(value)) for axis, value in place.items()))
@@ -108,7 +112,7 @@ def _parts(summary: pl.DataFrame, chosen: Selected, names: Sequence[str]) -> Ite
 
 
 def _left_out(result: ResultDir, chosen: Selected, place: Mapping[str, Any]) -> list[str]:
-    """Runs that do not count, and values of the axes of which there is nothing to show."""
+    """Sentences on runs that do not count, and on values of the axes without results."""
     parts = []
     if chosen.suspect or chosen.failed:
         left = [f"{count} {word}" for count, word in ((chosen.suspect, "suspect"), (chosen.failed, "failed")) if count]
@@ -126,7 +130,7 @@ def _left_out(result: ResultDir, chosen: Selected, place: Mapping[str, Any]) -> 
 
 
 def _wanted(chosen: Selected) -> Selected:
-    """Of what is asked for by `--only`, what the cells have; all where it names nothing of theirs."""
+    """The cells that `--only` names; all cells if it names none of them."""
     only = current().only
     for place in range(len(chosen.by)):
         if any(axis_text(cell.key[place]) in only for cell in chosen.cells):
@@ -135,10 +139,10 @@ def _wanted(chosen: Selected) -> Selected:
 
 
 def _measured(metric: str, known: Sequence[str]) -> tuple[str, bool]:
-    """The metric to look up, and whether the user named a distribution as a whole."""
+    """The metric to look up, and whether the user named a whole distribution."""
     scope, _, name = metric.partition(".")
     if name in DISTRIBUTED and DISTRIBUTED[name][0] == scope:
-        # Where no transfer was complete no quantile is known, which is a distribution all the same.
+        # If no transfer was complete no quantile is known, but the distribution exists.
         stem = f"{scope}.transfers" if name == COMPLETION else f"{metric}_"
         found = next((one for one in known if one.startswith(stem)), None)
         if found is not None:
@@ -151,8 +155,8 @@ def _default_axes(result: ResultDir, seeds: int) -> list[str]:
 
 
 def axes_for(result: ResultDir) -> list[str]:
-    """The axes of a figure that is to show all that varies: first one of numbers, if there is one, then the others, as
-    far as their values can be told apart; two at least."""
+    """The axes of a figure that shows all that varies: first a numeric one if there is one, then the others, as far as
+    their values can be told apart; at least two."""
     counts = {axis: len({axis_text(run.point.get(axis)) for run in result.planned}) for axis in result.axes}
     varied = [axis for axis in result.axes if counts[axis] > 1] or result.axes[:1]
     numbers = [axis for axis in varied if counts[axis] >= _MAP_FROM and _numbers(result, axis)]
@@ -170,7 +174,7 @@ def _numbers(result: ResultDir, axis: str) -> bool:
 
 
 def _names(result: ResultDir, scope: str, metric: str, by: Sequence[str]) -> Iterator[list[str]]:
-    """The names that go into each figure: all in one if names are compared, else each alone."""
+    """The names in each figure: all together if names are compared, else each alone."""
     summary = result.summary()
     names = names_of(summary, scope, metric)
     if NAME in by:
@@ -182,11 +186,11 @@ def _names(result: ResultDir, scope: str, metric: str, by: Sequence[str]) -> Ite
 
 
 def _kind(chosen: Selected, kind: str, bare: bool) -> str:
-    """The kind of figure, chosen where it is left open; raises SelectionError where it cannot be drawn."""
+    """The kind of figure, chosen if it is `auto`. Raises SelectionError if it cannot be drawn."""
     if kind == AUTO:
         return "cdf" if bare else _fitting(chosen)
     if kind == "line" and numbers_of(chosen.values_of(0)) is None:
-        raise SelectionError(f"lines need an axis of numbers, which {chosen.by[0]} is not; use --kind bar")
+        raise SelectionError(f"lines need a numeric axis, and {chosen.by[0]} is not one; use --kind bar")
     if kind == "heatmap" and len(chosen.by) != 2:
         raise SelectionError("a heat map needs two axes: --by ONE,OTHER")
     if kind == "cdf" and not bare and distributed_stem(chosen.metric) is None and chosen.by != (SEED,):
@@ -198,8 +202,9 @@ def _kind(chosen: Selected, kind: str, bare: bool) -> str:
 
 
 def _fitting(chosen: Selected) -> str:
-    """Lines over numbers, a map over two axes with enough values, else bars; of many seeds how their runs lie."""
-    if chosen.by == (SEED,):  # a number that means nothing
+    """The best kind: lines over numbers, a map over two axes with enough values, a distribution of many seeds, else
+    bars."""
+    if chosen.by == (SEED,):  # its numbers have no meaning
         return "cdf" if len(chosen.cells) > MAX_SEEDS else "bar"
     counts = [len(chosen.values_of(place)) for place in range(len(chosen.by))]
     if len(chosen.by) == 2 and min(counts) >= _MAP_FROM and numbers_of(chosen.values_of(1)) is not None:
@@ -210,13 +215,13 @@ def _fitting(chosen: Selected) -> str:
 def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bool) -> Chart:
     others = [in_order(chosen.values_of(place)) for place in range(1, len(chosen.by))]
     used = {cell.key[1:] for cell in chosen.cells}
-    label = metric_label(chosen.scope, metric.partition(".")[2])
+    label = label_of(chosen.scope, metric.partition(".")[2])
     if kind == "cdf" and chosen.by == (SEED,) and not bare:
         return _runs_chart(result, chosen, label)
     named = metric.partition(".")[2] if bare else chosen.metric
     stem = distributed_stem(named) if kind == "cdf" or (bare and kind == "box") else None
     if stem is not None:
-        label = metric_label(chosen.scope, stem)
+        label = label_of(chosen.scope, stem)
     xs = in_order(chosen.values_of(0))
     known = axis_values(result, chosen.by[0])
     return Chart(
@@ -236,9 +241,9 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
 
 
 def _series(result: ResultDir, chosen: Selected, keys: Sequence[tuple[Any, ...]]) -> list[SeriesLook]:
-    """The looks of series: the colour is that of the value on the most telling axis, dashes and hatching are another's.
+    """The looks of series: the most important axis decides the colour, the other axes dashes and hatching.
 
-    Each combination of the others is told by the dashes, so that a colour belongs to one value alone.
+    Each combination of the other axes has its own dashes, so that a colour belongs to one value.
     """
     axes = chosen.by[1:]
     known = [axis_values(result, axis) for axis in axes]
@@ -258,7 +263,7 @@ def _series(result: ResultDir, chosen: Selected, keys: Sequence[tuple[Any, ...]]
 
 
 def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
-    """The distribution of a metric over repetitions, each of which has one value of it, rather than within them."""
+    """The distribution of a metric over repetitions, of which each has one value, rather than within them."""
     values = [value for cell in chosen.cells for value in cell.values]
     key: tuple[str, tuple[Any, ...]] = ("all", ())
     return Chart(
@@ -281,7 +286,7 @@ def _value_label(label: str) -> str:
 
 
 def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, tuple[Any, ...]], TimeWeighted]:
-    """The distribution in each cell, each run with the weight it has; each run is read once."""
+    """The weighted distribution in each cell; each run is read once."""
     wanted: dict[str, list[str]] = {}
     for cell in chosen.cells:
         for run_id in cell.run_ids:
@@ -293,7 +298,7 @@ def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, t
         name = _name(chosen, cell)
         held = pool([found[run_id][name] for run_id in cell.run_ids])
         if len(held) == 0:
-            message = f"the records of {name} have no {chosen.scope}.{stem}; with `exact = true` they would"
+            message = f"the records of {name} have no {chosen.scope}.{stem}; record it with `exact = true`"
             raise SelectionError(message)
         spread[(cell.key[0], cell.key[1:])] = held
     return spread
@@ -308,18 +313,18 @@ def _title(label: str, chosen: Selected) -> str:
 
 
 def _subject(label: str, chosen: Selected) -> str:
-    """What is drawn, of what."""
+    """The metric and the names that are drawn, in words."""
     words = label.partition(" (")[0]
     return f"{words[0].upper()}{words[1:]}" + (f" of {chosen.name}" if chosen.name else "")
 
 
 def _axis_label(chosen: Selected, axis: str) -> str:
-    """An axis in words; of names whose they are: `flow`, `queue`."""
+    """An axis in words; for names their scope: `flow`, `queue`."""
     return chosen.scope if axis == NAME else axis_title(axis)
 
 
 def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) -> str:
-    """The scenario, what a value stands for, of how many runs, and what was left out."""
+    """The scenario, the meaning of a value, the number of runs, and the runs that were left out."""
     counts = {len(cell.values) for cell in chosen.cells}
     many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
     parts = [str(result.plan.get("name", ""))]

@@ -1,27 +1,22 @@
-"""Which figures of metrics say most about a result."""
+"""Chooses the figures of metrics that say most about a result."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
+from netwarp.analysis.catalogue.metrics import CATALOGUE
 from netwarp.analysis.summary.selection import NAME, SEED, names_of
 from netwarp.plots.charts.metric import axes_for
 from netwarp.plots.labels import numbers_of
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 
 _BOXES_FROM = 5
 _MAP_FROM = 3
-_OVERVIEW = (
-    ("flow", ("goodput_mbps",)),
-    ("flow", ("rtt_ms_p95", "delay_ms_p95")),
-    ("queue", ("sojourn_ms_p95", "length_pkts_mean")),
-    ("link", ("utilisation",)),
-    ("run", ("jain_index",)),
-)
 
 
 @dataclass(frozen=True)
 class Wish:
-    """A figure of a metric to draw: its axes, all that vary if there are none, and its kind."""
+    """A figure of a metric to draw: its axes (empty: all that vary), and its kind."""
 
     metric: str
     by: tuple[str, ...] = ()
@@ -29,7 +24,7 @@ class Wish:
 
     @property
     def command(self) -> str:
-        """What draws it."""
+        """The command that draws it."""
         axes = f" --by {','.join(self.by)}" if self.by else ""
         return f"netwarp plot DIR --metric {self.metric}{axes}" + (
             f" --kind {self.kind}" if self.kind != "auto" else ""
@@ -37,19 +32,15 @@ class Wish:
 
 
 def wishes(result: ResultDir) -> Iterator[Wish]:
-    """What to draw, the most telling first: metrics over all axes that vary, maps, boxes over seeds, distributions."""
-    summary = result.summary().filter(status="ok")
+    """The figures to draw, the most telling first: metrics over all axes that vary, maps, boxes, distributions."""
+    summary = result.summary().filter(status=RunStatus.OK)
     seeds = summary["seed"].n_unique()
     axes = tuple(axis for axis in axes_for(result) if summary[axis].n_unique() > 1)
     have = {scope: set(part["metric"].to_list()) for (scope,), part in summary.group_by("scope")}
-    chosen = [
-        (scope, next(one for one in options if one in have.get(scope, ())))
-        for scope, options in _OVERVIEW
-        if any(one in have.get(scope, ()) for one in options)
-    ]
+    chosen = list(_overview(have))
     many = {scope: len(names_of(summary, scope, metric)) > 1 for scope, metric in chosen}
     if "completion_ms_p50" in have.get("flow", ()) and not axes:
-        yield Wish("flow.completion_ms", (NAME,))  # how the times of each group lie
+        yield Wish("flow.completion_ms", (NAME,))  # the distribution of each group's times
     for scope, metric in chosen if axes or seeds > 1 else ():
         together = (NAME,) if scope == "flow" and many[scope] and len(axes) < 2 else ()
         by = (*axes, *together) or (SEED,)
@@ -60,3 +51,13 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
                 yield Wish(f"{scope}.{metric}", axes, "heatmap")
     for metric in ("flow.rtt_ms", "queue.sojourn_ms", "flow.completion_ms"):
         yield Wish(metric, axes[:2] or (NAME,))
+
+
+def _overview(have: Mapping[str, Container[str]]) -> Iterator[tuple[str, str]]:
+    """The metrics of the runs that the catalogue shows by default, one of each topic."""
+    for scope, entries in CATALOGUE.items():
+        topics: dict[str, str] = {}
+        for one in entries:
+            if one.overview in have.get(scope, ()):
+                topics.setdefault(one.topic or one.stem, one.overview)
+        yield from ((scope, metric) for metric in topics.values())

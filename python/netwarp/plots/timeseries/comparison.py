@@ -1,8 +1,8 @@
-"""Which runs a figure shows side by side, and with what it compares them."""
+"""Chooses the runs that a figure shows side by side, and the references with which it compares them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -10,69 +10,21 @@ from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
 from netwarp.json_values import Json
 from netwarp.plots import look
-from netwarp.plots.colours import QUEUE_DISCIPLINES, Look
+from netwarp.plots.colours import QUEUE_DISCIPLINES
 from netwarp.plots.labels import is_ordered, natural_key, slug
-from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS, fits_one_panel
+from netwarp.plots.legibility import fits_one_panel
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
-from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
+from netwarp.plots.timeseries.run_set import PlottedRun, RunSet, some
 from netwarp.plots.values import axis_values, of_values
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
 
 TUNER, DEFAULT_TUNER, KERNEL = "run.tuner", "default", "kernel"
 MAX_SEEDS = 8
-"""Of more than this nobody could tell the lines apart."""
-
-
-@dataclass(frozen=True)
-class PlottedRun:
-    """A run to draw: its id, where it stands on the axes, and its curves."""
-
-    id: str
-    point: Mapping[str, Json]
-    suspect: bool
-    seed: int
-    duration_s: float
-    curves: Mapping[Quantity, Sequence[Curve]]
-    phases: Mapping[str, Sequence[Bar]]
-    changes: tuple[tuple[float, str], ...]
-    schedules: tuple[Schedule, ...]
-    bands: Mapping[Quantity, Sequence[Band]] = field(default_factory=dict)
-    named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
-
-    def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
-        """The phases to draw below a quantity: of its own flows, or where it has none, of the first there are."""
-        return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
-
-
-@dataclass(frozen=True)
-class RunSet:
-    """Runs that differ in one thing (`differs`), labelled by its values, and stand alike on all else (`rest`).
-
-    `looks` are the colours and dashes of the runs' values, and `place` says in words where they stand alike.
-    `references` are the runs that they are compared with, with their labels: one for all, or one for each run, or none.
-    `stem` tells its files from those of other comparisons; empty if there are no others. `together`: they repeat one
-    thing and are shown as one. `of`: how many there are, of which some may not be shown.
-    """
-
-    differs: str
-    labels: Sequence[str]
-    runs: Sequence[PlottedRun]
-    rest: Mapping[str, Json]
-    stem: str
-    references: Sequence[tuple[str, PlottedRun]] = ()
-    together: bool = False
-    of: int = 0
-    looks: Sequence[Look] = ()
-    place: Sequence[str] = ()
-
-    def reference_of(self, run: PlottedRun) -> tuple[str, PlottedRun] | None:
-        """What one of its runs is compared with, and how that is called."""
-        if len(self.references) > 1:
-            return next(found for one, found in zip(self.runs, self.references, strict=True) if one is run)
-        return self.references[0] if self.references else None
+"""The most seeds whose lines can be told apart."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +37,22 @@ class Comparison:
 
 
 Reader = Callable[[int, str | None], PlottedRun]
-"""The run of that number, and the queue (`link:node`) that is to be among its curves."""
+"""Reads the run of a number, with the curves of a queue (`link:node`)."""
 
 
 def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[RunSet]:
-    """What the figures of a result compare, read one after the other; see `comparisons`."""
+    """The comparisons of a result's figures, each read when it is needed; see `comparisons`."""
     return (comparison.read() for comparison in comparisons(result, curves_of))
 
 
 def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[Comparison]:
-    """What the figures of a result compare; `curves_of` reads what they show of a run, as a rule all quantities.
+    """The comparisons of a result's figures; `curves_of` reads the curves of a run, by default all quantities.
 
-    They compare tuners with the default, or kernels, or the values of the sweep's first axis, for each combination
-    of the others, and after that those of each other axis; without axes the cases, or the seeds. Of several seeds the
-    first stands for all. Where the scenario names a baseline, cases that set the same are compared with each other and
-    with it; and where something else is compared, each run with its like in it. Of more values than a reader could tell
-    apart some are shown; of more seeds, what all of them have in common.
+    They compare tuners with the default, or kernels, or the values of the sweep's first axis, for each combination of
+    the others, and then those of each other axis; without axes the cases, or the seeds. The first of several seeds
+    stands for all. If the scenario names a baseline, cases that set the same paths are compared with each other and
+    with it; if another axis is compared, each run is compared with its counterpart in the baseline. Of more values than
+    can be told apart some are shown; of more seeds, their median and bands.
     """
     axes = compared_axes(result)[: None if curves_of is None else 1]
     runs = list(_wanted(result, _first_seeds(result, axes[0])))
@@ -129,7 +81,7 @@ def _of_axis(
     together: bool,
     first: bool,
 ) -> Iterator[Comparison]:
-    """The comparisons by one axis; `every` shows all values, and of an axis that is not the `first` only several."""
+    """The comparisons by one axis, with `every` of all values; an axis that is not the `first` needs several values."""
     places = {_place(run.point): number for number, run in enumerate(runs)}
     queue, values = _queue(result, axis), axis_values(result, axis)
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -140,7 +92,7 @@ def _of_axis(
         if not first and len(alike) < 2:
             continue
         ordered = is_ordered([_value(runs[number], axis) for number in alike])
-        if ordered:  # else as the scenario has them
+        if ordered:  # else in the scenario's order
             alike.sort(key=lambda number: natural_key(_value(runs[number], axis)))
         kept = alike if every else some(alike, ordered)
         place = {path: value for path, value in runs[alike[0]].point.items() if path != axis}
@@ -190,7 +142,7 @@ def _read(
 
 
 def _label(result: ResultDir, path: str, value: Any) -> str:
-    """A value as file names have it: as it is written, of a module's file its name."""
+    """A value as it is in file names: as written, or the name of a module's file."""
     text = axis_text(value)
     return axis_values(result, path).label(value) if text.startswith("file:") else text
 
@@ -201,18 +153,10 @@ def _placed(result: ResultDir, path: str, value: Any) -> str:
 
 
 def _behind(runs: Sequence[PlannedRun], group: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Of the runs that differ by their tuner the one without, which is drawn behind the others, and these."""
+    """Divide runs that differ by their tuner: the one without a tuner, which is drawn behind the others, and these."""
     default = [number for number in group if runs[number].point.get(TUNER) == DEFAULT_TUNER]
     others = [number for number in group if number not in default]
     return (default, others) if others else ([], default)
-
-
-def some(alike: Sequence[int], ordered: bool, most: int | None = None) -> Sequence[int]:
-    """As many as can be shown: of values with an order from the lowest to the highest, else the first."""
-    most, last = most or (MAX_ORDERED if ordered else MAX_PANELS), len(alike) - 1
-    if len(alike) <= most:
-        return alike
-    return [alike[round(n * last / (most - 1)) if ordered else n] for n in range(most)]
 
 
 def _by_discipline(
@@ -222,7 +166,7 @@ def _by_discipline(
     axis: str,
     queue: str | None,
 ) -> Iterator[tuple[tuple[str, ...], list[int]]]:
-    """The groups; of more cases than can be told apart a group for each discipline of the queue under test."""
+    """The groups; more cases than can be told apart are divided by the discipline of the queue under test."""
     for rest, alike in groups.items():
         if axis != CASE or fits_one_panel(len(alike), ordered=False):
             yield rest, alike
@@ -236,9 +180,9 @@ def _by_discipline(
 
 
 def _discipline(run: RunDir, queue: str | None, case: str) -> str:
-    """The first word of a queue, such as `red`; "other" where it is not known.
+    """The discipline of a queue, such as `red`; "other" if it is unknown.
 
-    Of a chain of tc commands it is the discipline that the case is named after.
+    For a chain of tc commands it is the discipline that the case is named after.
     """
     link, _, node = (queue or "").rpartition(":")
     found = [way for one in run.network.links if one.name == link for way in one.directions if way.source == node]
@@ -254,7 +198,7 @@ def _discipline(run: RunDir, queue: str | None, case: str) -> str:
 def compared_axes(result: ResultDir) -> list[str]:
     """The axes whose values figures compare, the most important first: tuners or kernels, then the swept ones.
 
-    Without those the cases, or the seeds. What has one value only compares nothing, unless there is nothing else.
+    Without those it is the cases, or the seeds. An axis with one value is left out unless there is no other.
     """
     axes = sorted(result.axes, key=lambda axis: (axis not in (TUNER, KERNEL), axis == CASE))
     several = [axis for axis in axes[1:] if len({axis_text(run.point.get(axis)) for run in result.planned}) > 1]
@@ -262,7 +206,7 @@ def compared_axes(result: ResultDir) -> list[str]:
 
 
 def _against_baseline(result: ResultDir, runs: Sequence[PlannedRun], shown: Reader) -> Iterator[Comparison]:
-    """The cases that set the same paths, and the baseline; cases that set several things bear their own names."""
+    """The comparisons of cases that set the same paths, with the baseline; cases that set several have their names."""
     queue = _queue(result, CASE)
     cases = {str(run.point[CASE]): number for number, run in enumerate(runs)}
     baseline = cases.pop(str(result.baseline), None)
@@ -305,7 +249,7 @@ def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], Run
     return PlottedRun(
         id=run.id,
         point=run.point,
-        suspect=directory.status().get("status") == "suspect",
+        suspect=directory.status()["status"] == RunStatus.SUSPECT,
         seed=run.seed,
         duration_s=duration_s(directory),
         curves=found.curves,
@@ -318,10 +262,10 @@ def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], Run
 
 
 def _first_seeds(result: ResultDir, axis: str) -> Iterator[PlannedRun]:
-    """Of the runs that did not fail, the one with the lowest seed at each point (each seed, if seeds are compared)."""
+    """The run with the lowest seed that did not fail at each point (all seeds if seeds are compared)."""
     seen = set()
     for run in sorted(result.planned, key=lambda run: run.seed):
-        if not result.is_complete(run.id) or result.run(run.id).status().get("status") == "failed":
+        if not result.is_complete(run.id) or result.run(run.id).status()["status"] == RunStatus.FAILED:
             continue
         point = (*_place(run.point), *((run.seed,) if axis == SEED else ()))
         if point not in seen:
@@ -330,7 +274,7 @@ def _first_seeds(result: ResultDir, axis: str) -> Iterator[PlannedRun]:
 
 
 def _wanted(result: ResultDir, runs: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
-    """Of what `--only` names, the runs that have one of its values; all if it names no value."""
+    """The runs that have one of the values of `--only`; all if it names no value."""
     values = {axis_text(value) for run in result.planned for value in run.point.values()}
     named = [name for name in look.current().only if name in values]
     for run in runs:
@@ -339,7 +283,7 @@ def _wanted(result: ResultDir, runs: Iterator[PlannedRun]) -> Iterator[PlannedRu
 
 
 def _queue(result: ResultDir, axis: str) -> str | None:
-    """The queue to draw: of the link that the axis is about, if it is about one, the busiest; else of all."""
+    """The queue to draw: the busiest of the link that the axis is about, or of all links."""
     summary = result.summary()
     parts = axis.split(".")
     if parts[0] == "links" and len(parts) > 2:

@@ -24,17 +24,17 @@ FOOT_IN = 0.5
 LEFT_IN = 0.75
 RIGHT_IN = 0.25
 _LEGEND_IN = 1.9
-"""How wide the labels of a legend at the right may be."""
+"""The maximum width of the labels of a legend at the right."""
 _OVERLAY_IN, _PANEL_IN, _HEADING_IN, _ROW_GAP_IN = 3.4, 1.2, 0.26, 0.2
 _TICKS, _PANEL_TICKS = 6, 4
 _STEPS = [1, 2, 2.5, 5, 10]
 _STRENGTHS = (0.16, 0.28)
-"""How dark a variant's bands are, the wider one first."""
+"""The opacity of a variant's bands, the wider one first."""
 _RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (1, 1.2)), "zorder": 1.6}
 
 
 def overlay(spec: FigureSpec) -> Figure:
-    """All variants in one panel, the legend beside it (below it in a narrow figure), changes and phases below."""
+    """Draw all variants in one panel, the legend beside it (below in a narrow figure), changes and phases below."""
     spec, notes = legibility.in_turns(spec, alone=False)
     narrow = current().narrow
     handles = legend_handles(spec, style.width_in() - LEFT_IN if narrow else _LEGEND_IN)
@@ -79,7 +79,7 @@ def overlay(spec: FigureSpec) -> Figure:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Where panels stand, in inches: their number in a row and of rows, and the margins."""
+    """The grid of panels: columns, rows and margins, in inches."""
 
     columns: int
     rows: int
@@ -89,17 +89,17 @@ class _Grid:
     own_axes: bool
 
     def width(self) -> float:
-        """Of one panel."""
+        """The width of one panel."""
         gap = self.gap() * (self.columns - 1)
         return (style.width_in() - self.left - self.right - gap) / self.columns
 
     def gap(self) -> float:
-        """Between panels of a row, which have names of ticks there if each has an axis of its own."""
+        """The gap between the panels of a row, which has room for ticks' names if each has its own axis."""
         return 0.55 if self.own_axes else 0.28
 
 
 def _as_wide(panel: Panel, wide_in: float) -> Panel:
-    """The panel with as many samples as its columns of pixels can show."""
+    """The panel with as many samples as its width in pixels can show."""
     columns = max(int(wide_in * style.dots_per_inch()), 1)
     variants = [
         replace(v, curves=[Curve(*reduce_series(curve.times, curve.values, columns)) for curve in v.curves])
@@ -109,8 +109,8 @@ def _as_wide(panel: Panel, wide_in: float) -> Panel:
 
 
 def multiples(spec: FigureSpec) -> Figure:
-    """The figure's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
-    below them, where that is not their heading."""
+    """Draw the figure's panels with common axes, or separate ones if values are decades apart; the legend is below
+    them unless the headings replace it."""
     handles = _panel_handles(spec)
     panels = spec.shown_alone
     own_axes = legibility.wants_own_axes(panels) and not any(shows_log(_of_panel(spec, panel)) for panel in panels)
@@ -177,7 +177,7 @@ def _of_panel(spec: FigureSpec, panel: Panel) -> FigureSpec:
 
 
 def _columns(count: int) -> int:
-    """How many panels stand beside each other."""
+    """The number of panels in a row."""
     if current().narrow:
         return 1 if count <= 3 else 2
     return 1 if count <= 3 else 2 if count <= 8 else 3 if count <= 15 else 4
@@ -207,7 +207,7 @@ def _panel(axes: Axes, spec: FigureSpec, panel: Panel, heading: str) -> None:
 
 
 def _second_axis(axes: Axes, secondary_axis: SecondaryAxis, ticks: int) -> None:
-    """The same heights at the right in the other unit, with ticks at round numbers of its own."""
+    """Draw an axis at the right with the other unit, with ticks at its own round numbers."""
     beside = axes.twinx()
     beside.grid(False)
     beside.set_ylim(*(end * secondary_axis.factor for end in axes.get_ylim()))
@@ -216,7 +216,7 @@ def _second_axis(axes: Axes, secondary_axis: SecondaryAxis, ticks: int) -> None:
 
 
 def draw_variant(axes: Axes, quantity: Quantity, variant: Variant) -> None:
-    """The variant's bands, and its curves over them."""
+    """Draw the variant's bands, and its curves over them."""
     for band, strength in zip(variant.bands, _STRENGTHS, strict=True) if variant.bands else ():
         axes.fill_between(band.times, band.lows, band.highs, color=variant.colour, alpha=strength, lw=0)
     axes.spines["bottom"].set_zorder(1.5)  # below the curves, or those that stay at 0 are hidden
@@ -238,12 +238,12 @@ def draw_variant(axes: Axes, quantity: Quantity, variant: Variant) -> None:
 
 
 def legend_handles(spec: FigureSpec, wide_in: float) -> list[Artist]:
-    """What the lines and bands of one panel mean; nothing of a single line, whose title says it."""
+    """Legend entries for the lines and bands of one panel; empty for a single line, which the title explains."""
     bands = list({band.label: band for variant in spec.variants for band in variant.bands}.values())
     if len(spec.variants) < 2 and not bands:
         return []
     handles: list[Artist] = [_handle(variant, wide_in) for variant in spec.variants]
-    if len(spec.variants) == 1:  # of several their bands have their own colours
+    if len(spec.variants) == 1:  # the bands of several have the variants' colours
         colour = spec.variants[0].colour
         words = [style.fitted(band.label, style.points(9), wide_in) for band in bands]
         shades = zip(words, _STRENGTHS, strict=False)
@@ -257,7 +257,7 @@ def _handle(variant: Variant, wide_in: float) -> Line2D:
 
 
 def legend_in(spec: FigureSpec, handles: Sequence[Artist]) -> float:
-    """How wide the margin for the legend is, in inches."""
+    """The width of the margin for the legend, in inches."""
     if not handles:
         return RIGHT_IN
     size = style.points(9)
@@ -267,7 +267,7 @@ def legend_in(spec: FigureSpec, handles: Sequence[Artist]) -> float:
 
 
 def _panel_handles(spec: FigureSpec) -> list[Artist]:
-    """What the lines of panels mean that their headings do not say."""
+    """Legend entries for the lines of panels that the headings do not explain."""
     room = style.width_in() - LEFT_IN - 1
     variants = [variant for variant in spec.variants if spec.panels or variant.reference]
     lines: list[Artist] = [_handle(variant, room) for variant in variants]
@@ -276,14 +276,14 @@ def _panel_handles(spec: FigureSpec) -> list[Artist]:
 
 
 def finish(axes: Axes, spec: FigureSpec, ticks: int) -> None:
-    """The axes' limits, and lines where something changed."""
+    """Set the axes' limits, and draw lines at changes."""
     strip.mark_changes(axes, spec)
     axes.set_xlim(*spec.window)
     set_scale(axes, spec, ticks=ticks)
 
 
 def _spoken(spec: FigureSpec) -> list[str]:
-    """What the dashed lines mean, in words if they are few; nothing where the panels show it or there are no lines."""
+    """The meaning of the dashed lines in words, if they are few; empty if the panels show it or there are no lines."""
     if not strip.marks(spec):
         return []
     texts = [words for _, words in spec.changes if words]
@@ -294,7 +294,7 @@ def _spoken(spec: FigureSpec) -> list[str]:
 
 
 def phases_on_top(axes: Axes, phases: Sequence[Bar]) -> None:
-    """A variant's phases along the top of its own panel."""
+    """Draw a variant's phases along the top of its panel."""
     inset = axes.inset_axes((0, 1.0, 1, 0.07), sharex=axes)
     inset.set_axis_off()
     inset.set_ylim(0, 1)

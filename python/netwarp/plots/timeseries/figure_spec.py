@@ -1,4 +1,4 @@
-"""What a figure over time shows, ready to draw. Light to import, so that a drawing process starts at once."""
+"""The content of a figure over time, ready to draw. Quick to import, so that a drawing process starts at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 Dash = str | tuple[float, tuple[float, ...]]
-"""A line's dashes, as matplotlib has them: a name, or an offset and lengths on and off."""
+"""A line's dashes in matplotlib's form: a name, or an offset and lengths on and off."""
 
 
 @dataclass(frozen=True)
 class SecondaryAxis:
-    """A second y axis: the title of a figure that has it, its label with unit, and how many of its unit are one of the
-    first axis'."""
+    """A second y axis: the title of a figure that has it, its label with unit, and the number of its units in one unit
+    of the first axis."""
 
     title: str
     axis: str
@@ -23,12 +23,12 @@ class SecondaryAxis:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a figure shows: `stem` of its file name, title, how it was taken, label of the y axis with unit.
+    """The quantity of a figure: `stem` of its file name, title, how it was measured, label of the y axis with unit.
 
-    `steps`: a state that holds until the next sample, drawn as steps. `group`: the TCP flows it is about, if any.
-    `secondary_axis`: of a rate in Mbit/s, what it comes to in each interval. `interval_s`: the length of the intervals
-    in which it is counted; 0 of what has samples. `empties`: it falls to 0 now and then, as a queue does, so that low
-    values are no reason for a logarithmic axis.
+    `steps`: a state that holds until the next sample, drawn as steps. `group`: the TCP flows that it is about, if any.
+    `secondary_axis`: for a rate in Mbit/s, the amount in each interval. `interval_s`: the length of the intervals in
+    which it is counted; 0 for samples. `empties`: it falls to 0 now and then, as a queue does, so that low values do
+    not call for a logarithmic axis.
     """
 
     stem: str
@@ -52,7 +52,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Band:
-    """Where a part of many curves lies, as its label says: times in s, lowest and highest values, of equal length."""
+    """The range of a part of many curves, named by `label`: times in s, lowest and highest values, of equal length."""
 
     label: str
     times: Values
@@ -62,7 +62,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Bar:
-    """A piece of a strip below the panel: what was the case (`kind` decides the colour) from `start_s` to `end_s`."""
+    """A piece of a strip below the panel: a phase (`kind` decides the colour) from `start_s` to `end_s`."""
 
     kind: str
     start_s: float
@@ -71,11 +71,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class Variant:
-    """One value of the axis that the figure compares: its label, colour, dashes, and its curves (one a flow).
+    """One value of the axis that the figure compares: its label, colour, dashes, and its curves (one for each flow).
 
-    `phases` are the pieces of its strip, empty for none. `reference`: what the others are compared with, drawn behind
-    them. `bands` lie behind its curves, the wider ones first. `in_front` has for each curve the stretches of time in
-    which it is in front of all others.
+    `phases` are the pieces of its strip. `reference`: the others are compared with it, and it is drawn behind them.
+    `bands` are behind its curves, the wider ones first. `in_front` has for each curve the stretches of time in which it
+    is in front of all others.
     """
 
     label: str
@@ -106,12 +106,12 @@ class Schedule:
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """What all panels of a figure share.
+    """The common part of all panels of a figure.
 
-    `changes` are (seconds, words) of what the scenario changed meanwhile, without words where `schedules` tell it.
-    `panels`: what each is to show; one variant each unless given. `linear`: never on a log axis, as for shares.
-    `limits`: which part of the run it shows, in seconds; the whole unless given. `log`: on a log axis in any case.
-    `left_out` says what of the result is not in it, which is told even without a title.
+    `changes` are (seconds, words) of changes by the scenario, without words if `schedules` show them. `panels`: the
+    content of each; default: one variant each. `linear`: never on a log axis, as for shares. `limits`: the shown part
+    of the run, in seconds; default: all. `log`: always on a log axis. `left_out`: the parts of the result that it does
+    not show, which are named even without a title.
     """
 
     quantity: Quantity
@@ -129,12 +129,12 @@ class FigureSpec:
 
     @property
     def window(self) -> tuple[float, float]:
-        """From when to when the figure goes, in seconds."""
+        """The time range of the figure, in seconds."""
         return self.limits or (0.0, self.duration_s)
 
     @property
     def shown_alone(self) -> Sequence[Panel]:
-        """The panels of a figure that has several: each variant in its own, before the references."""
+        """The panels of a figure with several: each variant in its own panel, in front of the references."""
         if self.panels:
             return self.panels
         behind = [variant for variant in self.variants if variant.reference]

@@ -1,31 +1,29 @@
-"""From what a figure compares to what it shows: variants with their looks, panels, and the words above them."""
+"""Makes the specs of figures from comparisons: variants with their looks, panels, and the words above them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from netwarp.analysis.summary.selection import SEED
 from netwarp.plots import look, style
 from netwarp.plots.colours import CATEGORICAL, Look, looks, pale
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.legibility import MAX_PANELS
-from netwarp.plots.timeseries.comparison import PlottedRun, RunSet
-from netwarp.plots.timeseries.curves import GOODPUT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
-from netwarp.plots.timeseries.several import PRINTED
+from netwarp.plots.timeseries.run_set import PlottedRun, RunSet
 from netwarp.plots.timeseries.spread import across, span_s, together
 from netwarp.plots.values import groups_of
 from netwarp.store.result import ResultDir
 
+GOODPUT = "throughput-"
+"""The prefix of the names of goodput figures."""
 _MOST_OF = 0.75
-"""A figure of flows that end before this part of the run ends with them."""
+"""A figure ends with its flows if they end before this part of the run."""
 
 
 def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
-    """One quantity of all runs that have it, behind them the reference that they share, if there is one.
+    """The figure of one quantity in all runs that have it, in front of their common reference if there is one.
 
-    Repetitions that are to be shown together are one line and its bands.
+    Repetitions that are shown together are one line with its bands.
     """
     drawn = run_set.looks or looks(run_set.labels, is_ordered(run_set.labels))
     having = [
@@ -39,10 +37,10 @@ def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpe
         variants = [_spread("median", CATEGORICAL[0], "-", [run.curves[quantity] for run in sound])]
         several = "means of its flows" if any(len(run.curves[quantity]) > 1 for run in sound) else ""
         words = subtitle(result, run_set, sound, quantity.how, several, _averaging(quantity, sound))
-        # A mean is no state that holds until the next.
+        # A mean is not a state that holds until the next sample.
         spec = _spec(sound, replace(quantity, steps=False), words, _runs(sound), variants)
         return replace(spec, left_out=left_out(result, run_set, sound))
-    # A reference of its own for each run would double the lines; the panels of all flows have those.
+    # A reference for each run would double the lines; the panels of all flows have those.
     shared = run_set.references if len(run_set.references) == 1 else ()
     variants = [_reference(label, run.curves[quantity]) for label, run in shared if quantity in run.curves]
     variants += [
@@ -57,26 +55,26 @@ def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpe
 
 
 def _without(run_set: RunSet, runs: Sequence[PlottedRun]) -> str:
-    """Which of the compared values have no curve in a figure of these runs."""
+    """Name the compared values that have no curve in a figure of these runs."""
     drawn = {id(run) for run in runs}
     labels = [label for label, run in zip(run_set.labels, run_set.runs, strict=True) if id(run) not in drawn]
     return f"nothing recorded of it: {', '.join(labels)}" if labels and len(labels) < len(run_set.labels) else ""
 
 
 def _panelled(having: Sequence[object]) -> str:
-    """How many panels a figure has not, because they are too many."""
+    """State that a figure has too many panels and shows only the first."""
     return f"the first {MAX_PANELS} of {len(having)} runs" if len(having) > MAX_PANELS else ""
 
 
 def _groups(result: ResultDir, runs: Sequence[PlottedRun]) -> list[str]:
-    """The names of all flows that deliver something, in these runs or in any, so that each keeps its colour."""
+    """The names of all flows that deliver data, in these runs or in others, so that each keeps its colour."""
     return list(dict.fromkeys([*groups_of(result), *(q.group for run in runs for q in _goodputs(run))]))
 
 
 def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
-    """The goodputs of all flows, a panel for each run, behind them those of the run that it is compared with.
+    """The figure of all flows' goodputs, a panel for each run, in front of those of its reference.
 
-    Repetitions that are to be shown together have one panel. None where no run has flows of two names.
+    Repetitions that are shown together have one panel. None if no run has flows of two names.
     """
     having = [(label, run) for label, run in _labelled(run_set) if len(_goodputs(run)) > 1]
     if not having:
@@ -112,8 +110,16 @@ def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
     return replace(spec, panels=panels, linear=True, left_out=left_out(result, run_set, runs, more))
 
 
-def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
-    """Several things of each run beside each other, a panel for each run, what they have in common in one colour."""
+def lines_of(
+    result: ResultDir,
+    run_set: RunSet,
+    quantity: Quantity,
+    heading: Callable[[Mapping[str, Curve]], str] = lambda _: "",
+) -> FigureSpec:
+    """Several things of each run beside each other, a panel for each run, what they have in common in one colour.
+
+    `heading` adds to that of a panel.
+    """
     all_having = [(label, run) for label, run in _labelled(run_set) if quantity in run.named]
     having = all_having[:MAX_PANELS]
     runs = [run for _, run in having]
@@ -122,7 +128,7 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     several = len(run_set.runs) > 1
     panels = [
         Panel(
-            " · ".join(part for part in (label if several else "", _deviation(run.named[quantity])) if part),
+            " · ".join(part for part in (label if several else "", heading(run.named[quantity])) if part),
             [Variant(name, *drawn[name], [curve]) for name, curve in run.named[quantity].items()],
         )
         for label, run in having
@@ -133,15 +139,6 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     shown = [variant for panel in panels for variant in panel.variants]
     limits = look.current().xlim or _life(quantity, shown, spec.duration_s)
     return replace(spec, panels=panels, limits=limits, left_out=left_out(result, run_set, runs, _panelled(all_having)))
-
-
-def _deviation(curves: Mapping[str, Curve]) -> str:
-    """How much what iperf3 printed of its intervals differs among them, in Mbit/s; nothing of other curves."""
-    parts = [(name, curve.values[np.isfinite(curve.values)]) for name, curve in curves.items() if PRINTED in name]
-    found = [(name.removeprefix(PRINTED).strip(), f"{v.std(ddof=1):.2f}") for name, v in parts if len(v) > 1]
-    if len(found) < 2:
-        return f"σ {found[0][1]}" if found else ""
-    return "σ " + ", ".join(f"{deviation} ({side})" for side, deviation in found)
 
 
 def _spec(
@@ -162,18 +159,18 @@ def _spec(
 
 
 def _life(quantity: Quantity, variants: Sequence[Variant], duration_s: float) -> tuple[float, float] | None:
-    """When the flows that a figure is about are there, if that is a part of the run; else None."""
+    """The time in which the figure's flows are active, if that is a part of the run; else None."""
     ends = [float(curve.times[-1]) for variant in variants for curve in variant.curves if len(curve.times)]
     starts = [float(curve.times[0]) for variant in variants for curve in variant.curves if len(curve.times)]
     first, last = min(starts, default=0.0), max(ends, default=duration_s)
     if not quantity.group or not 0 < last - first < _MOST_OF * duration_s:
         return None
-    # From 0 where that is near, so that the reader sees it; the end as the run has it where that is.
+    # It begins at 0 if that is near, and ends with the run if that is near.
     return (first if first > last / 3 else 0.0), min(last + 0.04 * (last - first), duration_s)
 
 
 def _crowds(variants: Sequence[Variant]) -> str:
-    """How many flows are shown, where they are not lines of their own."""
+    """State how several flows are shown: as a median and bands, or as lines."""
     bands = next((variant.bands for variant in variants if variant.bands), ())
     if bands:
         return f"median of the flows, bands: {' and '.join(band.label for band in bands)}"
@@ -181,30 +178,30 @@ def _crowds(variants: Sequence[Variant]) -> str:
 
 
 def _runs(runs: Sequence[PlottedRun]) -> str:
-    """How many, and whether they are none that count."""
+    """The number of runs in words, and whether they are suspect."""
     return f"{len(runs)} {'suspect ' if all(run.suspect for run in runs) else ''}{'run' if len(runs) == 1 else 'runs'}"
 
 
 def _sound(runs: Sequence[PlottedRun]) -> Sequence[PlottedRun]:
-    """The runs whose numbers count; all where none does."""
+    """The runs whose numbers count; all if none does."""
     return [run for run in runs if not run.suspect] or runs
 
 
 def _averaging(quantity: Quantity, runs: Sequence[PlottedRun]) -> str:
-    """In words how a run's values became those of spans; nothing where they are counted in intervals anyway."""
+    """The averaging of a run's values over spans, in words; empty if they are counted in intervals anyway."""
     return "" if quantity.interval_s else f"means of {1e3 * span_s(quantity, runs[0].duration_s):.3g} ms"
 
 
 def _spread(label: str, colour: str, dash: str, runs: Sequence[Sequence[Curve]]) -> Variant:
-    """The spread of runs, each of which has some flows: one value a run, so that the bands are of runs."""
+    """The spread over runs with one value for each run, the mean of its flows, so that the bands are of runs."""
     median, bands = across([together(curves) for curves in runs])
     return Variant(label, colour, dash, [median], bands=bands)
 
 
 def _lines(run: PlottedRun, drawn: Mapping[str, Look], behind: tuple[str, PlottedRun] | None) -> list[Variant]:
-    """The goodputs of a run's flows, and before them those of the run behind it.
+    """The goodputs of a run's flows, preceded by those of its reference, which is drawn behind.
 
-    The one flow behind them is grey; of several each has a pale tint of its own colour.
+    A single flow of the reference is grey; several have pale tints of their colours.
     """
     lines: list[Variant] = []
     if behind:
@@ -235,7 +232,7 @@ def _reference(label: str, curves: Sequence[Curve]) -> Variant:
 
 
 def subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[PlottedRun], *how: str) -> str:
-    """The scenario, where the runs stand on what they do not differ in, their seed, and how it was measured."""
+    """The scenario, the values on which the runs agree, their seed, and how the quantity was measured."""
     seeds = len({run.seed for run in result.planned})
     parts = [str(result.plan.get("name", "")), *run_set.place]
     if len(run_set.runs) == 1 and run_set.differs != SEED:
@@ -246,7 +243,7 @@ def subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[PlottedRun], *ho
 
 
 def left_out(result: ResultDir, run_set: RunSet, runs: Sequence[PlottedRun], *more: str) -> list[str]:
-    """What of the result is not in a figure of these runs: values of the compared axis, suspect runs, failed runs."""
+    """Parts of the result that a figure of these runs lacks: values of the compared axis, suspect and failed runs."""
     parts = []
     if len(run_set.runs) < run_set.of:
         parts.append(f"{len(run_set.runs)} of {run_set.of} values, the others: netwarp plot DIR --only VALUE")

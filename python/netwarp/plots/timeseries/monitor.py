@@ -1,4 +1,4 @@
-"""The figure of what `netwarp watch` recorded: each metric over time, a panel each, a line for each connection."""
+"""The figure of a recording of `netwarp watch`: a panel for each metric over time, with a line for each connection."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.words import did_you_mean
 
 METRICS = ("rtt_us", "rttvar_us", "snd_cwnd_pkts", "snd_wnd_bytes", "bytes_sent", "delivery_rate_bps")
-"""What is drawn unless something else is asked for."""
+"""The metrics that are drawn by default."""
 NAMED = 6
-"""So many connections, those that sent most, have a colour and a name; the others are grey."""
+"""The number of connections with a colour and a name, those that sent most; the others are grey."""
 _TITLES = {
     "rtt_us": "Smoothed RTT",
     "rttvar_us": "RTT variation",
@@ -35,7 +35,7 @@ _HEAD_IN, _PANEL_IN, _FOOT_IN, _LINE_IN = 0.85, 1.75, 0.5, 0.2
 
 @dataclass(frozen=True)
 class _Line:
-    """A connection: its rows in order of time, and how it looks."""
+    """A connection: its rows in order of time, and its look."""
 
     label: str
     rows: pl.DataFrame
@@ -44,9 +44,9 @@ class _Line:
 
 
 def draw_monitor(file: Path, metrics: Sequence[str], formats: Sequence[str], out: Path | None = None) -> list[Path]:
-    """Draw columns of the file (METRICS if none is named) over time; returns the figures, named as the file.
+    """Draw columns of the file (default: METRICS) over time; return the figures, which have the file's name.
 
-    Raises StoreError if the file is no such table, SelectionError if it does not have what was named.
+    Raises StoreError if the file is not such a table, SelectionError if it lacks a named column.
     """
     frame = read_monitor(file)
     shown = _choose(frame, metrics, file)
@@ -64,16 +64,16 @@ def _choose(frame: pl.DataFrame, metrics: Sequence[str], file: Path) -> list[str
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind == pl.Boolean]
     for name in metrics:
         if name not in numeric:
-            raise SelectionError(f"{file} has no number {name!r}{did_you_mean(name, numeric)}")
+            raise SelectionError(f"{file} has no numeric column {name!r}{did_you_mean(name, numeric)}")
     chosen = list(metrics) or [name for name in METRICS if name in numeric]
     chosen = chosen or [name for name in numeric if name not in ("time_s", "time_ns", *IDENTITY)]
     if not chosen:
-        raise SelectionError(f"{file} has nothing to draw over time")
+        raise SelectionError(f"{file} has no numeric column to draw over time")
     return chosen
 
 
 def _spoken(left_out: int | None) -> str:
-    """The words of the caption for control connections that are not drawn, or cannot be recognised."""
+    """The caption's words on control connections that are left out, or cannot be recognised."""
     if left_out is None:
         return " · control connections are not recognised (they need the fields connection)"
     if not left_out:
@@ -82,7 +82,7 @@ def _spoken(left_out: int | None) -> str:
 
 
 def _lines(frame: pl.DataFrame) -> list[_Line]:
-    """The connections, those that sent most first; where the file does not tell them apart, it is one line."""
+    """The connections, those that sent most first; one line if the file does not tell them apart."""
     keys = series_columns(frame)
     parts = frame.partition_by(keys, maintain_order=True) if keys else [frame]
     if "bytes_sent" in frame.columns:
@@ -104,7 +104,7 @@ def _label(part: pl.DataFrame) -> str:
 
 
 def _place(address: str | None, port: int | None) -> str:
-    """Address and port, as far as they are there."""
+    """Address and port, as far as they are known."""
     host = f"[{address}]" if address and ":" in address else address or ""
     return f"{host}:{port}" if port is not None else host
 
@@ -154,7 +154,7 @@ def _title(metric: str) -> str:
 
 
 def _unit(metric: str, top: float) -> tuple[str, float]:
-    """The unit that a metric is drawn in, and how many of its own make one."""
+    """The unit in which a metric is drawn, and the number of its own units in one of these."""
     unit = next((column.unit for column in SOCKET_COLUMNS if column.name == metric), "")
     if metric.startswith("skmem_") and metric.endswith("_bytes"):
         unit = "bytes"

@@ -7,15 +7,16 @@ from pathlib import Path
 
 from netwarp.plots.formats import FORMATS
 from netwarp.plots.helpers import helpers, helpers_for_runs
-from netwarp.plots.labels import is_ordered, slug
+from netwarp.plots.labels import is_ordered
 from netwarp.plots.legibility import fits_one_panel
 from netwarp.plots.look import current
-from netwarp.plots.timeseries.comparison import RunSet, comparisons
+from netwarp.plots.timeseries.comparison import comparisons
 from netwarp.plots.timeseries.curves import RunCurves
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
-from netwarp.plots.timeseries.figure_specs import lines_of, shares_of, spec_of
-from netwarp.plots.timeseries.several import BBR
-from netwarp.plots.timeseries.stacks import bbr_of, stacks_of
+from netwarp.plots.timeseries.figure_specs import spec_of
+from netwarp.plots.timeseries.kinds import KINDS
+from netwarp.plots.timeseries.kinds.base import Kind
+from netwarp.plots.timeseries.run_set import RunSet
 from netwarp.plots.timeseries.tasks import Task
 from netwarp.store.errors import store_errors
 from netwarp.store.files import make_folder
@@ -36,11 +37,10 @@ def draw_comparisons(
     *,
     alone: bool = True,
 ) -> list[Path]:
-    """A figure over time for each quantity and each comparison, all runs in one and, if `alone`, a panel for each.
+    """Draw a figure over time for each quantity and comparison, with all runs in one and, if `alone`, a panel for each.
 
-    What a figure compares is decided by `comparisons`; `curves_of` reads the quantities of a run, as a rule all that
-    its records have, and then what shows several of them is drawn as well. Returns the files.
-    Raises StoreError.
+    `comparisons` decides what a figure compares. `curves_of` reads the quantities of a run; by default these are all
+    that its records have, and figures with several quantities are drawn too. Returns the files. Raises StoreError.
     """
     asked = current()
     folder = asked.out or out or make_folder(result.plots)
@@ -55,7 +55,7 @@ def draw_comparisons(
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure over time: the stem of its file, what it shows, whether in panels of their own, and of which runs."""
+    """A figure over time: the stem of its file, its content, whether its panels are separate, and its runs."""
 
     stem: str
     spec: FigureSpec | Stack
@@ -66,7 +66,7 @@ class Figure:
 def figures_of(
     result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None, *, alone: bool = True
 ) -> Iterator[Figure]:
-    """All figures over time of a result, or if names are asked for, of the comparisons that these may be in."""
+    """All figures over time of a result; if names are requested, only those of comparisons that may have them."""
     asked = current().figures
     for comparison in comparisons(result, curves_of):
         if asked and not any(may_name(name, comparison.stem) for name in asked):
@@ -77,43 +77,30 @@ def figures_of(
 
 
 def figures_of_set(result: ResultDir, run_set: RunSet, *, alone: bool = True, states: bool = True) -> Iterator[Figure]:
-    """The figures of one comparison: each quantity, and unless it has curves of its own what shows several of them."""
+    """The figures of one comparison: each quantity, and by default those with several quantities."""
     for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
-        spec, stem = spec_of(result, run_set, quantity), _stem(quantity.stem, run_set)
+        spec, stem = spec_of(result, run_set, quantity), run_set.stem_of(quantity.stem)
         several = len(spec.shown_alone) > 1
         if not several or fits_one_panel(len(spec.variants), is_ordered([v.label for v in spec.variants])):
             yield Figure(stem, spec, False, run_set)
         if several and (alone or not fits_one_panel(len(spec.variants), False)):
             yield Figure(f"{stem}-each", spec, True, run_set)
     if states:
-        if (shares := shares_of(result, run_set)) is not None:
-            yield Figure(_stem(shares.quantity.stem, run_set), shares, True, run_set)
-        yield from states_of(result, run_set)
+        yield from (figure for kind in KINDS for figure in kind_figures(kind, result, run_set))
+
+
+def kind_figures(kind: Kind, result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
+    """The figures that a kind makes itself, other than of a quantity alone."""
+    return (Figure(stem, spec, alone, run_set) for stem, spec, alone in kind.figures(result, run_set))
 
 
 def may_name(pattern: str, stem: str) -> bool:
-    """Whether a name or pattern of a figure may be one of the comparison that is called `stem`."""
+    """Whether a name or pattern of a figure may belong to the comparison that is called `stem`."""
     _, marked, of = pattern.partition("--")
-    # A star may stand for what is after the dashes as well.
+    # A star may also match the part after the dashes.
     return not marked or fnmatchcase(stem, f"{of.removesuffix('-each').partition('--')[0]}")
 
 
-def states_of(result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
-    """The figures that have several quantities of a run: interfaces, iperf3, RTT with queue and window, BBR."""
-    named = dict.fromkeys(quantity for run in run_set.runs for quantity in run.named)
-    for quantity in (q for q in named if not q.stem.startswith(BBR)):
-        yield Figure(_stem(quantity.stem, run_set), lines_of(result, run_set, quantity), True, run_set)
-    if not run_set.together:
-        for name, number, stack in stacks_of(result, run_set):
-            yield Figure(_stem(name, run_set) + (f"--{number}" if number > 1 else ""), stack, False, run_set)
-        for name, stack in bbr_of(result, run_set):
-            yield Figure(_stem(name, run_set), stack, False, run_set)
-
-
 def helpers_for(result: ResultDir) -> int:
-    """How many processes are to help with a result."""
+    """The number of processes that help with a result."""
     return helpers_for_runs(len(result.planned))
-
-
-def _stem(name: str, run_set: RunSet) -> str:
-    return "--".join(part for part in (slug(name), run_set.stem) if part)

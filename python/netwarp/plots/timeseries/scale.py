@@ -1,4 +1,4 @@
-"""Whether a figure's values are shown on a linear or a logarithmic axis, and where its ticks are."""
+"""The choice between a linear and a logarithmic axis for a figure's values, and its ticks."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,18 +9,18 @@ from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocat
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Values
 
 LOG_FROM = 30
-"""From how large a ratio of values on (1.5 decades) a linear axis would hide the small ones."""
+"""The ratio of values (1.5 decades) from which a linear axis would hide the small ones."""
 _STEPS = [1, 2, 2.5, 5, 10]
 _ROOM = 1.06
 _ZERO_SHARE = 0.35
 _MANY = 1000
 _PHASE = 5
 _LARGE = 100_000
-"""From which on ticks are named with a prefix (1M): a factor above the axis would stand in the heading."""
+"""The value from which ticks' names have a prefix (1M): a factor above the axis would overlap the heading."""
 
 
 def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
-    """Scale, limits and about so many ticks of the y axis, for all curves of the figure that are in its window."""
+    """Set scale, limits and about `ticks` ticks of the y axis, for all curves of the figure in its window."""
     values = _values(spec)
     held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
     if not shows_log(spec):
@@ -32,29 +32,29 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
         return
     low, high = _least(values), float(held.max())
     if held.min() > 0:
-        low = float(held.min())  # however short the time at it: what is cut off would not be missed
+        low = float(held.min())  # even if it holds for a short time: a reader would not notice a cut
         axes.set_yscale("log")
         axes.set_ylim(low / 1.15, high * 1.25)
     else:
-        # Zeros have their place at the foot; from the smallest ordinary value on the axis is logarithmic.
+        # Zeros are at the foot; the axis is logarithmic from the smallest ordinary value on.
         low = 10 ** np.floor(np.log10(low))
         axes.set_yscale("symlog", linthresh=low, linscale=_ZERO_SHARE)
         axes.set_ylim(0, high * 1.25)
     places = log_ticks(low / 1.15, high * 1.25, ticks)
     if held.min() <= 0:
-        # Over many decades the foot is low, and the name of its upper end would touch that of 0.
+        # Over many decades the foot is low, and the name of its upper end would overlap that of 0.
         crowded = high / low > _MANY and len(places) > 1
         places = [0, *places[1:]] if crowded else [0, *places]
     axes.yaxis.set_major_locator(FixedLocator(places))
     axes.yaxis.set_major_formatter(EngFormatter(sep="") if high >= _LARGE else "{x:g}")
-    # Unnamed ticks between would cost more to draw than all else in a panel.
+    # Minor ticks would take longer to draw than the rest of a panel.
     axes.yaxis.set_minor_locator(NullLocator())
 
 
 def y_places(spec: FigureSpec) -> tuple[Callable[[Values], Values], tuple[float, float]]:
-    """Where values are on the figure's y axis: a function to a scale that is linear on it, and the ends of the axis.
+    """The positions of values on the figure's y axis: a function to a scale that is linear on it, and the axis' ends.
 
-    The same limits as those of `set_scale`.
+    The limits are those of `set_scale`.
     """
     values = _values(spec)
     held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
@@ -82,10 +82,9 @@ def shows_log(spec: FigureSpec) -> bool:
 
 
 def _spans_rates(spec: FigureSpec) -> bool:
-    """Whether its link has phases with rates 1.5 decades apart, which a linear axis would make one with 0.
+    """Whether its link has phases with rates 1.5 decades apart, of which a linear axis would show the lower as 0.
 
-    A phase is what lasts for several intervals, so that nothing of the kind is said of a trace, whose rates fall for a
-    moment.
+    A phase lasts for several intervals, so that a trace, whose rate falls only for a moment, has none.
     """
     if not spec.quantity.secondary_axis or not spec.quantity.interval_s:
         return False
@@ -100,7 +99,7 @@ def _spans_rates(spec: FigureSpec) -> bool:
 
 
 def _values(spec: FigureSpec) -> list[Values]:
-    """All finite values that are drawn, a curve each."""
+    """All finite values that are drawn, by curve."""
     variants = [variant for panel in spec.shown_alone for variant in panel.variants]
     values = [_within(curve, spec.window) for variant in variants for curve in variant.curves]
     for band in (band for variant in variants for band in variant.bands):
@@ -115,9 +114,9 @@ def _within(curve: Curve, window: tuple[float, float]) -> Values:
 
 
 def wants_log(curves: Sequence[Values], *, empties: bool = False) -> bool:
-    """Whether the ordinary values of the curves (5th to 95th percentiles) lie more than 1.5 decades apart.
+    """Whether the ordinary values of the curves (5th to 95th percentiles) are more than 1.5 decades apart.
 
-    A curve that is often 0, as an empty queue is, counts by its high values alone; so do all of what `empties`.
+    A curve that is often 0, as for an empty queue, counts only by its high values; so do all curves if `empties`.
     """
     levels = [np.percentile(values, [5, 95]) for values in curves if len(values)]
     lows = [low if low > 0 and not empties else high for low, high in levels if high > 0]
@@ -125,7 +124,7 @@ def wants_log(curves: Sequence[Values], *, empties: bool = False) -> bool:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """1, 2, 5, 10 … between two values; decades alone, or each second one, where these would be too many."""
+    """1, 2, 5, 10 … between two values; only decades, or each second one, if these would be too many."""
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     for factors in ((1, 2, 5), (1, 3), (1,)):
         places = [factor * 10.0**decade for decade in decades for factor in factors]
@@ -136,5 +135,5 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def _least(values: Sequence[Values]) -> float:
-    """The smallest value that is ordinary: of the positive values of each curve the 1st percentile."""
+    """The smallest ordinary value: the lowest 1st percentile of the positive values of each curve."""
     return min(float(np.percentile(some[some > 0], 1)) for some in values if (some > 0).any())

@@ -1,4 +1,4 @@
-"""Long series made short enough to draw, without losing a peak."""
+"""Reduces long series for drawing, without losing a peak."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,11 +7,11 @@ from netwarp.plots.timeseries.figure_spec import Values
 
 Indices = NDArray[np.int64]
 COLUMNS = 700
-"""Into so many columns a curve is reduced that is drawn as wide as a page."""
+"""The number of columns to which a curve that is as wide as a page is reduced."""
 
 
 def cut(times: Values, values: Values, window: tuple[float, float] | None) -> tuple[Values, Values]:
-    """The samples in a window, and the ones before and after it, so that a line enters and leaves it."""
+    """The samples in a window, with those just before and after it, so that a line enters and leaves it."""
     if window is None or not len(times):
         return times, values
     first = max(int(np.searchsorted(times, window[0], side="left")) - 1, 0)
@@ -20,10 +20,10 @@ def cut(times: Values, values: Values, window: tuple[float, float] | None) -> tu
 
 
 def reduce_series(times: Values, values: Values, columns: int) -> tuple[Values, Values]:
-    """Of each of `columns` equal spans of time keep the first, lowest, highest and last sample (and the first gap).
+    """Keep the first, lowest, highest and last sample (and the first gap) of each of `columns` equal spans of time.
 
-    A line drawn through what is left covers the same pixels at that width (M4: U. Jugel et al., VLDB 2014). `times`
-    must be sorted; NaN values are gaps. At most 5 samples a column stay, in order; a short series stays as it is.
+    A line through the remaining samples covers the same pixels at that width (M4: U. Jugel et al., VLDB 2014). `times`
+    must be sorted; NaN values are gaps. At most 5 samples per column stay, in order; a short series stays as it is.
     """
     count = len(times)
     if count <= 4 * columns:
@@ -41,7 +41,7 @@ def reduce_series(times: Values, values: Values, columns: int) -> tuple[Values, 
 
 
 def _lowest(values: Values, starts: Indices, ends: Indices) -> Indices:
-    """Index of the first sample of each span that has its lowest value; the span's first if all are gaps."""
+    """The index of the first lowest sample of each span; the span's first if all are gaps."""
     filled = np.where(np.isnan(values), np.inf, values)
     hits = np.flatnonzero(filled == np.repeat(np.minimum.reduceat(filled, starts), ends - starts + 1))
     return hits[np.searchsorted(hits, starts)]

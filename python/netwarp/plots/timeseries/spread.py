@@ -1,4 +1,4 @@
-"""Many runs that differ only in their seed, over time: their median, and the bands that most of them lie in."""
+"""Many runs that differ only in their seed, over time: their median, and the bands of most of them."""
 
 from collections.abc import Sequence
 
@@ -7,20 +7,20 @@ import numpy as np
 from netwarp.plots.timeseries.figure_spec import Band, Curve, Quantity, Values
 
 SPANS = 200
-"""Into how many equal spans of time a state or samples are averaged."""
+"""The number of equal spans of time in which a state or samples are averaged."""
 BANDS = (("90 % of the {}", 5, 95), ("middle half", 25, 75))
 
 
 def span_s(quantity: Quantity, duration_s: float) -> float:
-    """The length of the spans that a run of this length is averaged in; what is counted in intervals keeps those."""
+    """The length of the spans in which a run is averaged; a quantity that is counted in intervals keeps these."""
     return quantity.interval_s or duration_s / SPANS
 
 
 def averaged(quantity: Quantity, curve: Curve, duration_s: float) -> Curve:
-    """The mean of each span over its time, NaN where nothing is known; `times` of the result are the spans' middles.
+    """The time-weighted mean of each span, NaN if it has no known value; `times` of the result are the spans' middles.
 
-    `curve` has all samples, none left out. Each holds until the next, as in the metrics; the last one of a flow is its
-    end, that of anything else holds to the run's end. What is counted in intervals stays as it is.
+    `curve` must have all samples. Each holds until the next, as in the metrics. The last one of a flow is its end; that
+    of other curves holds to the run's end. A quantity that is counted in intervals stays as it is.
     """
     count = max(round(duration_s / span_s(quantity, duration_s)), 1)
     edges = np.linspace(0, duration_s, count + 1)
@@ -32,7 +32,7 @@ def averaged(quantity: Quantity, curve: Curve, duration_s: float) -> Curve:
 
 
 def together(curves: Sequence[Curve]) -> Curve:
-    """The mean of curves over the same spans, of those that have a value."""
+    """The mean of curves over the same spans, without missing values."""
     values = np.stack([curve.values for curve in curves])
     known = np.isfinite(values)
     sums = np.where(known, values, 0).sum(axis=0)
@@ -40,9 +40,9 @@ def together(curves: Sequence[Curve]) -> Curve:
 
 
 def across(curves: Sequence[Curve], of: str = "runs", least: float = 0.5) -> tuple[Curve, list[Band]]:
-    """The median of curves over the same spans, and their bands; NaN where fewer than `least` of them have a value.
+    """The median of curves over the same spans, and their bands; NaN if fewer than `least` of them have a value.
 
-    `of` is what they are curves of, in words.
+    `of` names what they are curves of.
     """
     values = np.stack([curve.values for curve in curves])
     known = np.isfinite(values).sum(axis=0)
@@ -58,7 +58,7 @@ def across(curves: Sequence[Curve], of: str = "runs", least: float = 0.5) -> tup
 
 
 def _of_state(curve: Curve, edges: Values, end_s: float) -> Values:
-    """The integral over what is known of each span divided by how much that is; gaps are NaN values that hold."""
+    """The integral over the known part of each span, divided by its length; a gap is a NaN value that holds."""
     ends = np.append(curve.times[1:], max(end_s, curve.times[-1]))
     known = np.isfinite(curve.values)
     lengths = np.where(known, ends - curve.times, 0)
@@ -68,7 +68,7 @@ def _of_state(curve: Curve, edges: Values, end_s: float) -> Values:
 
 
 def _grown(at: Values, steps: Values, edges: Values) -> Values:
-    """How much a sum that grows evenly by each step between two instants grows in each span."""
+    """The growth in each span of a sum that grows evenly by each step between two instants."""
     total = np.concatenate([[0.0], np.cumsum(steps)])
     return np.asarray(np.diff(np.interp(edges, at, total)), dtype=np.float64)
 
@@ -82,6 +82,6 @@ def _of_intervals(curve: Curve, edges: Values) -> Values:
 
 
 def _divided(sums: Values, by: Values) -> Values:
-    """The quotients; NaN where there is nothing to divide by."""
+    """The quotients; NaN if the divisor is 0."""
     quotients: Values = np.divide(sums, by, out=np.full(len(sums), np.nan), where=by > 0)
     return quotients

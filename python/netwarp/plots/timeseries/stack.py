@@ -23,7 +23,7 @@ _STEPS = [1, 2, 2.5, 5, 10]
 
 
 def stacked(stack: Stack) -> Figure:
-    """A row of panels for each quantity, its legend above it where its lines are not those of the row above."""
+    """Draw a row of panels for each quantity, with a legend if its lines differ from those of the row above."""
     found = [[legibility.in_turns(row, alone=False) for row in column] for column in stack.columns]
     columns = [[row for row, _ in column] for column in found]
     notes = list(dict.fromkeys(note for column in found for _, notes in column for note in notes))
@@ -38,7 +38,7 @@ def stacked(stack: Stack) -> Figure:
         for text, show in zip(texts, shown, strict=True)
     ]
     of_variants = {tuple(variant.phases) for variant in rows[0].variants if variant.phases}
-    phases = of_variants.pop() if len(of_variants) == 1 else ()  # of several, nobody would know whose they are
+    phases = of_variants.pop() if len(of_variants) == 1 else ()  # phases of several variants could not be told apart
     top_in = 0.16 if phases else 0.0
     foot_in = FOOT_IN + (style.line_in(9) if phases else 0.0)
     subtitle = " · ".join([stack.subtitle, *notes])
@@ -81,7 +81,7 @@ def _panel_wide_in(stack: Stack) -> float:
 
 
 def _axis_words(row: FigureSpec, row_in: float) -> str:
-    """The axis' label in as many lines as a panel is high, the unit on a line of its own."""
+    """The axis' label in lines that fit the panel's height, with the unit on a separate line."""
     words, _, unit = row.quantity.axis.rpartition(" (")
     size = style.points(9 if current().narrow else 10)
     return f"{style.fitted(words, size, row_in + _GAP_IN, 2)}\n({unit}" if words else style.fitted(unit, size, row_in)

@@ -1,4 +1,4 @@
-"""The strips below a figure over time: the rates of links and what else the scenario changed, and BBR's phases."""
+"""The strips below a figure over time: the rates of links, other changes by the scenario, and BBR's phases."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 from netwarp.plots import style
 from netwarp.plots.timeseries.figure_spec import Bar, FigureSpec, Schedule
 
-# Tints of the house colours; ProbeBW, where a flow spends its life, is the quietest.
+# Tints of netwarp's colours; ProbeBW, in which a flow is most of the time, is the palest.
 PHASE_COLOURS = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
 ROW_IN = 0.2
 _GAP_IN = 0.08
@@ -24,19 +24,19 @@ _SHARE = 0.72
 
 
 def phase_rows(spec: FigureSpec) -> list[tuple[str, str, Sequence[Bar]]]:
-    """The rows of phases: (label, its colour, bars), one for each variant that has any; none if they are too many."""
+    """The rows of phases: (label, its colour, bars), one for each variant with phases; empty if they are too many."""
     rows = [(variant.label, variant.colour, variant.phases) for variant in spec.variants if variant.phases]
     return rows if len(rows) <= _MAX_ROWS else []
 
 
 def height_in(spec: FigureSpec, width_in: float) -> float:
-    """How much room the strip needs below a panel of this width, in inches; 0 without anything to show."""
+    """The height of the strip below a panel of this width, in inches; 0 if it is empty."""
     rows = len(phase_rows(spec)) + len(change_rows(spec, width_in))
     return rows * ROW_IN + _GAP_IN * bool(rows) + len(spec.schedules) * (_RATE_IN + _GAP_IN)
 
 
 def change_rows(spec: FigureSpec, width_in: float) -> list[list[tuple[float, str]]]:
-    """The changes in as many rows as keep their words apart, first come first served; none if they are too many."""
+    """The changes in as many rows as keep their words apart, in order of time; empty if they are too many."""
     rows: list[list[tuple[float, str]]] = []
     ends: list[float] = []
     for at_s, words in spec.changes:
@@ -57,19 +57,19 @@ def change_rows(spec: FigureSpec, width_in: float) -> list[list[tuple[float, str
 
 
 def marks(spec: FigureSpec) -> list[float]:
-    """When something changed, in seconds; nothing where the lines of a trace would hide the curves."""
+    """The times of changes in seconds; empty if the lines of a trace would hide the curves."""
     moments = list(dict.fromkeys(at_s for at_s, _ in spec.changes))
     return moments if len(moments) <= _MAX_MARKS else []
 
 
 def mark_changes(axes: Axes, spec: FigureSpec) -> None:
-    """A line through the panel wherever something changed."""
+    """Draw a line through the panel at each change."""
     for at_s in marks(spec):
         axes.axvline(at_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1.5)
 
 
 def draw_strip(figure: Figure, panel: Axes, spec: FigureSpec, bottom: float, height: float) -> None:
-    """Draw all of it in the figure's [bottom, bottom + height], below the panel and as wide; it bears its x axis."""
+    """Draw the strip in the figure's [bottom, bottom + height], below the panel and as wide, with its x axis."""
     box = panel.get_position()
     inch = 1 / float(figure.get_size_inches()[1])
     top = bottom + height
@@ -90,7 +90,7 @@ def draw_strip(figure: Figure, panel: Axes, spec: FigureSpec, bottom: float, hei
 
 
 def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float, limits: tuple[float, float]) -> None:
-    """The rate as an area, log where it spans decades, each step's number in it where they are few."""
+    """Draw the rate as an area, logarithmic if it spans decades, with the number of each step if they are few."""
     ats = [at_s for at_s, _ in schedule.steps] + [duration_s]
     rates = [rate for _, rate in schedule.steps]
     axes.fill_between(ats, [*rates, rates[-1]], min(rates) / 10, step="post", color=style.RATE, linewidth=0)
@@ -102,7 +102,7 @@ def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float, limits: tu
         axes.set_ylim(0, high * 1.1 or 1)
     axes.yaxis.set_minor_locator(NullLocator())
     numbered = len(rates) <= _MAX_NUMBERS
-    # In so low a panel there is room for one.
+    # Such a low panel has room for one tick.
     axes.set_yticks([] if numbered else [high], [] if numbered else [f"{high:.3g}"], fontsize=style.points(8))
     for rate, start_s, end_s in zip(rates, ats, ats[1:], strict=False) if numbered else ():
         if not limits[0] <= (start_s + end_s) / 2 <= limits[1]:
@@ -145,7 +145,7 @@ def _take_ticks(axes: Axes, panel: Axes) -> None:
 
 
 def draw_bars(axes: Axes, bars: Sequence[Bar], middle: float) -> None:
-    """One row of phases, `middle` on the y axis."""
+    """Draw one row of phases, with its middle at `middle` on the y axis."""
     for kind, colour in PHASE_COLOURS.items():
         spans = [(bar.start_s, bar.end_s - bar.start_s) for bar in bars if bar.kind == kind]
         if spans:
@@ -153,7 +153,7 @@ def draw_bars(axes: Axes, bars: Sequence[Bar], middle: float) -> None:
 
 
 def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
-    """What the colours of the phases mean, its lower left at (x, y) of the figure; in one line unless `beside`."""
+    """Draw the legend of phases, its lower left at (x, y) of the figure, in one line unless `beside`."""
     handles = [Patch(facecolor=colour, label=kind) for kind, colour in PHASE_COLOURS.items()]
     legend = figure.legend(
         handles=handles,
@@ -171,7 +171,7 @@ def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
 
 
 def distinct(labels: Sequence[str]) -> list[str]:
-    """Labels that fit beside a strip: without the words with which all of them begin, where they are too long."""
+    """Labels that fit beside a strip: without their common first words if they are too long."""
     names = [shortened(label) for label in labels]
     if len(set(names)) == len(set(labels)):
         return names

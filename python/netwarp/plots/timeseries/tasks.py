@@ -1,4 +1,4 @@
-"""Figures as tasks: how they are drawn, and dealt out to the processes that draw them."""
+"""Figures as tasks: drawing them, and distributing them over processes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """A figure to draw, over time with all variants in one or each `alone`, or of a metric; files are `stem` and a
-    format's ending.
+    """A figure to draw, over time or of a metric. `stem` is the name of its files without the suffix of the format.
 
-    `look` is how it was asked to look, which a process of its own does not know.
+    `alone`: each variant of a figure over time has its own panel.
+
+    `look` is the requested look, which another process does not know.
     """
 
     spec: "FigureSpec | Stack | Chart"
@@ -31,7 +32,7 @@ class Task:
 
 
 def draw(tasks: Sequence[Task]) -> list[Path]:
-    """Draw the tasks in this process; returns the files. Raises StoreError."""
+    """Draw the tasks in this process; return the files. Raises StoreError."""
     from netwarp.plots import style  # noqa: PLC0415
 
     files: list[Path] = []
@@ -42,7 +43,7 @@ def draw(tasks: Sequence[Task]) -> list[Path]:
 
 
 def figure_of(spec: "FigureSpec | Stack | Chart", *, alone: bool) -> "Figure":
-    """The figure as drawn; if `alone`, each variant has a panel of its own."""
+    """Draw a figure; if `alone`, each variant has its own panel."""
     from netwarp.plots.timeseries.figure import multiples, overlay  # noqa: PLC0415
     from netwarp.plots.timeseries.stack import stacked  # noqa: PLC0415
 
@@ -56,7 +57,7 @@ def figure_of(spec: "FigureSpec | Stack | Chart", *, alone: bool) -> "Figure":
 
 
 def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
-    """The tasks dealt out to `count` processes so that each has about as much to do: the largest first."""
+    """Distribute the tasks over `count` processes with about equal work, the largest tasks first."""
     parts: list[list[Task]] = [[] for _ in range(count)]
     loads = [0.0] * count
     for task in sorted(tasks, key=_effort, reverse=True):
@@ -67,7 +68,7 @@ def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
 
 
 def _effort(task: Task) -> float:
-    """About how long a figure takes: what its axes cost, and what its lines cost."""
+    """The approximate effort of a figure: that of its axes plus that of its lines."""
     if isinstance(task.spec, Stack):
         return 1.0 + sum(map(len, task.spec.columns))
     if not isinstance(task.spec, FigureSpec):
@@ -76,7 +77,7 @@ def _effort(task: Task) -> float:
 
 
 def load() -> None:
-    """Load all that `draw` uses, so that it begins at once."""
+    """Load all modules that `draw` uses, so that it begins at once."""
     for module in ("timeseries.stack", "charts.kinds"):
         import_module(f"netwarp.plots.{module}")
     for kind in ("agg", "svg"):

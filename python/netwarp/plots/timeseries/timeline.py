@@ -1,4 +1,4 @@
-"""What a run's scenario does over time: which flows are there when, and how links change."""
+"""The timeline of a run's scenario: when its flows are active, and how its links change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _NAME_CHARS = 20
 
 @dataclass(frozen=True)
 class Lifetime:
-    """When a flow was active, in seconds."""
+    """The time in which a flow was active, in seconds."""
 
     name: str
     start_s: float
@@ -29,7 +29,7 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class StepSeries:
-    """A property of a link over time: (from s, value), each holding until the next."""
+    """A property of a link over time: (from s, value), each of which holds until the next."""
 
     label: str
     unit: str
@@ -40,7 +40,7 @@ class StepSeries:
 class Timeline:
     """The lifetimes of a run's flows, and its changes.
 
-    `moments` are (s, words) of changes that have no number, such as another queue.
+    `moments` are (s, words) of changes without a number, such as another queue.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Timeline:
 
 
 def draw(timeline: Timeline) -> Figure:
-    """A bar for each flow, below it a panel for each property that changes, and a row for each other change."""
+    """Draw a bar for each flow, a panel below for each changing property, and a row for each other change."""
     rows = len(timeline.flows) + len(timeline.moments)
     bars_in = rows * _ROW_IN
     panels = len(timeline.series)

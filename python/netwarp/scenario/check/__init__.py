@@ -1,1 +1,1 @@
-"""Checks of a scenario as a whole: what no field can say by itself."""
+"""Checks of a scenario as a whole, which no field can make by itself."""

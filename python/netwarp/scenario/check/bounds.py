@@ -1,6 +1,6 @@
-"""How large a scenario may be, checked on its plain data before anything is made of it.
+"""Bounds of a scenario's size, checked on its plain data before anything is made of it.
 
-Beyond these bounds checks take minutes, a plan more than memory, or a kernel gives up; no study that ends comes near.
+Beyond them checks take minutes, a plan does not fit into memory, or a kernel fails. No practical study comes near them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from netwarp.scenario.source import Keys
 Found = tuple[Keys, str]
 
 MAX_RUNS = 100_000
-"""What a plan may have; it is held in memory, and its runs have to end in somebody's lifetime."""
+"""The most runs of a plan, which is held in memory and has to finish."""
 MAX_VALUES = 100_000
 MAX_TEXT = 10_000
 MAX_ENTRIES: Mapping[str, int] = {
@@ -38,7 +38,7 @@ MAX_SETTINGS = 100_000
 
 
 def beyond_bounds(data: JsonObject) -> list[Found]:
-    """What of a scenario's data is larger than it may be; the first finding only, as the next may take forever."""
+    """Find the first part of a scenario's data that exceeds its bound; looking for a second may take forever."""
     return next(([found] for found in (*_entries(data), *_settings(data), *_sizes(data), *_points(data))), [])
 
 
@@ -50,7 +50,7 @@ def _entries(data: JsonObject) -> Iterator[Found]:
 
 
 def _sizes(data: JsonObject) -> Iterator[Found]:
-    """Texts and lists anywhere."""
+    """Check the lengths of all texts, keys and lists."""
     left: list[tuple[Keys, Any]] = [((), data)]
     while left:
         keys, value = left.pop()

@@ -1,4 +1,4 @@
-"""Checks of what changes over time: each change on its own, then what they make of each link together."""
+"""Checks of changes and traces: each change on its own, then the state of each link that results from all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NS_PER_S = 10**9
 
 
 def check_changes(scenario: Scenario) -> Iterator[Found]:
-    """Everything about `changes` and traces; how links change together only once each change is right."""
+    """Check all of `changes` and traces; the timelines of links only if each change is valid."""
     found = [item for index, change in enumerate(scenario.changes) for item in _check_change(index, change, scenario)]
     for name, link in scenario.links.items():
         found += _check_trace(name, link, scenario)
@@ -36,7 +36,7 @@ def check_changes(scenario: Scenario) -> Iterator[Found]:
 
 
 def change_of_queue(scenario: Scenario, link: str, direction: int, at: int) -> int:
-    """Which change sets this direction's queue at a moment."""
+    """The index of the change that sets this direction's queue at a moment."""
     for index, change in enumerate(scenario.changes):
         if (
             change.link == link
@@ -50,8 +50,8 @@ def change_of_queue(scenario: Scenario, link: str, direction: int, at: int) -> i
 def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Found]:
     keys: Keys = ("changes", index)
     if (change.link is None) == (change.flow is None):
-        what = "of a link and of a flow" if change.link else "of nothing"
-        yield keys, f"is a change {what}; name one `link` or one `flow`"
+        what = "both a `link` and a `flow`" if change.link else "neither a `link` nor a `flow`"
+        yield keys, f"names {what}; name one of the two"
         return
     yield from _check_times(keys, change, scenario)
     if change.flow is not None:
@@ -108,7 +108,7 @@ def _check_times(keys: Keys, change: Change, scenario: Scenario) -> Iterator[Fou
     elif change.times is not None and change.repeat is not None:
         last = change.at + (change.times - 1) * change.repeat
         if last >= scenario.duration:
-            yield (*keys, "times"), f"happens the last time at {format_duration(last)}, when {end}"
+            yield (*keys, "times"), f"happens for the last time at {format_duration(last)}, when {end}"
 
 
 def _check_ramp(keys: Keys, change: Change, named: list[str]) -> Iterator[Found]:
@@ -157,7 +157,10 @@ def _check_timeline(name: str, direction: int, scenario: Scenario) -> Iterator[F
 def _check_rates(
     name: str, direction: int, scenario: Scenario, rates: list[tuple[int, int]], frame_bits: int
 ) -> Iterator[Found]:
-    """A frame that a slow phase has begun to send holds the line until it is through, whatever comes after."""
+    """Find rates so low that one frame occupies the link beyond the next change.
+
+    A frame whose transmission has begun occupies the link until it is sent, at the rate with which it began.
+    """
     for (at, rate), (until, _) in pairwise(rates):
         if rate * (until - at) < frame_bits * NS_PER_S:
             takes = -(-frame_bits * NS_PER_S // rate)
@@ -170,7 +173,7 @@ def _check_rates(
             return
     (at, rate), left = rates[-1], scenario.duration - rates[-1][0]
     cause = _cause(name, direction, scenario, at)
-    # What the run's end cuts off of a trace, a ramp or a repetition is no mistake of theirs.
+    # A trace, a ramp or a repetition that the end of the run cuts off is not an error.
     single = cause[0] == "changes" and (change := scenario.changes[int(cause[1])]).over is change.repeat is None
     if single and rate * left < frame_bits * NS_PER_S:
         takes = -(-frame_bits * NS_PER_S // rate)
@@ -182,7 +185,7 @@ def _check_rates(
 
 
 def _cause(name: str, direction: int, scenario: Scenario, at: int) -> Keys:
-    """What set the rate at a moment: the trace, the last change begun by then, or the link itself."""
+    """The keys of what set the rate at a moment: the trace, the last change begun by then, or the link itself."""
     if scenario.links[name].trace.of(direction):
         return ("links", name, "trace")
     begun = [

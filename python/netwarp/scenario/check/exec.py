@@ -1,4 +1,4 @@
-"""What a scenario that is a command may have beside it: a network whole, or none of it."""
+"""Checks of a scenario with a command: it has either a whole network or no part of one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NETWORK = ("nodes", "links", "flows", "changes", "tuners")
 
 
 def check_exec(scenario: ExecScenario) -> Iterator[tuple[Keys, str]]:
-    """Its network is what the command makes, unless the scenario has nodes."""
+    """Check that a scenario without nodes, whose network the command makes, has no other part of a network."""
     if scenario.nodes:
         given = scenario.exec.node
         if given is not None and given not in scenario.nodes:

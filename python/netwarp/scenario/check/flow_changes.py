@@ -1,4 +1,4 @@
-"""Checks of what changes of flows over time: each change on its own, then what they make of each group together."""
+"""Checks of changes of flows: each change on its own, then the state of each group that results from all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = tuple[Keys, str]
 
 
 def check_flow_change(index: int, change: Change, scenario: Scenario) -> Iterator[Found]:
-    """A change that names a `flow`: whether there is such a group, and whether this may change of it."""
+    """Check that the group which a change names exists, and that the fields which it sets may change."""
     keys: Keys = ("changes", index)
     group = str(change.flow)
     flow = scenario.flows.get(group)
@@ -28,9 +28,9 @@ def check_flow_change(index: int, change: Change, scenario: Scenario) -> Iterato
             yield (*keys, name), f"a flow has no `{name}`; name the `link` that changes in place of the flow"
     named = [name for name in FLOW_PROPERTIES if getattr(change, name) is not None]
     if not named:
-        yield keys, "changes nothing; of a flow give rate, think or active"
+        yield keys, "changes nothing; give rate, think or active"
     if change.rate is not None and change.rate.forward != change.rate.reverse:
-        yield (*keys, "rate"), "a flow has one direction; write its rate alone"
+        yield (*keys, "rate"), "a flow has one direction; write only its rate"
     yield from (((*keys, name), why) for name in named if (why := _cannot_vary(name, flow)))
     if change.active is not None and change.active > flow.count:
         yield (
@@ -48,15 +48,15 @@ def _cannot_vary(name: str, flow: FlowBase) -> str | None:
     if name in varies:
         return None
     if varies:
-        return f"the {name} of a `{flow.tool}` flow cannot change; of such a flow {' and '.join(varies)} can"
+        return f"the {name} of a `{flow.tool}` flow cannot change; its {' and '.join(varies)} can"
     return (
-        f"a `{flow.tool}` flow cannot change while it runs; give groups of their own `start` and `duration`, as the "
-        "shipped scenario join-and-leave does"
+        f"a `{flow.tool}` flow cannot change while it runs; make several groups, each with a `start` and a "
+        "`duration`, as the shipped scenario join-and-leave does"
     )
 
 
 def check_flow_timeline(group: str, scenario: Scenario) -> Iterator[Found]:
-    """Every flow of a group is active at some time of its life: one that never is would only look like a failure."""
+    """Check that every flow of a group is active at some time; one that never is would look like a failure."""
     try:
         states = flow_timeline(scenario, group)
     except TimelineError as error:

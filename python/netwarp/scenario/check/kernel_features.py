@@ -1,4 +1,4 @@
-"""What a scenario asks of the kernel by name: congestion controls and queue disciplines."""
+"""Kernel features that a scenario names: congestion controls and queue disciplines."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _qdisc(name: str) -> KernelFeature:
 
 
 def _qdisc_of(words: Sequence[str]) -> str | None:
-    """The discipline that a tc command of the user's own sets up (tc(8)); None if it sets up none, or not so."""
+    """The discipline that a user's tc command sets up (tc(8)); None if it sets up none or has another form."""
     words = [word for word in words if word != "tc"]
     if words[:1] != ["qdisc"] or words[1:2] not in (["add"], ["replace"]):
         return None

@@ -14,7 +14,7 @@ Found = tuple[Keys, str]
 
 
 def check_link(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
-    """One link on its own: two different known ends, `raw` at one of them, values that make sense together."""
+    """Check one link by itself: two different known ends, `raw` only at these, values that fit together."""
     keys: Keys = ("links", name)
     if len(link.ends) != 2:
         yield (*keys, "ends"), f'a link has exactly two ends, not {len(link.ends)}; write ends = ["a", "b"]'
@@ -43,7 +43,7 @@ def _check_values(keys: Keys, link: Link) -> Iterator[Found]:
 
 
 def check_interfaces(scenario: Scenario) -> Iterator[Found]:
-    """Names of interfaces are unique on their node."""
+    """Check that each interface's name is unique on its node."""
     seen: dict[tuple[str, str], str] = {}
     for name, link in scenario.links.items():
         for node, interface in zip(link.ends, link.interfaces or (), strict=False):
@@ -56,7 +56,7 @@ def check_interfaces(scenario: Scenario) -> Iterator[Found]:
 
 
 def check_addresses(scenario: Scenario) -> Iterator[Found]:
-    """Addresses are valid, fit their link, and no two links share a subnet."""
+    """Check that addresses are valid and fit their link, and that no two links share a subnet."""
     if all(link.addresses is None for link in scenario.links.values()):
         return
     subnets: list[tuple[Interface, str]] = []
@@ -77,7 +77,7 @@ def check_addresses(scenario: Scenario) -> Iterator[Found]:
             yield (
                 ("links", later, "addresses"),
                 f'its subnet {subnet.network} overlaps {widest[0].network} of link "{earlier}"; '
-                "give every link a subnet of its own",
+                "give every link its own subnet",
             )
         else:
             widest = (subnet, name)

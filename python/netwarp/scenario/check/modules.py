@@ -1,4 +1,4 @@
-"""Modules of one run: they share a kernel, so each name is there once, and each parameter has one value."""
+"""Checks of the modules of one run: they share a kernel, so names are unique and each parameter has one value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netwarp.scenario.source import Keys
 
 
 def check_modules(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-    """What keeps the kernel from loading all modules of a run, and options that tc cannot give to a queue of theirs."""
+    """Find conflicts that keep the kernel from loading all modules of a run, and options that tc cannot pass on."""
     taken: dict[str, Module] = {}
     for keys, module in _named(scenario):
         other = taken.setdefault(module.name, module)
@@ -20,8 +20,8 @@ def check_modules(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
         elif other.parameters != module.parameters:
             yield (
                 keys,
-                f"{module.place} is in this run with other parameters already ({_words(other)}); a module's parameters "
-                "are the whole kernel's: copy the file under another name, and register another name in it",
+                f"{module.place} is in this run with other parameters already ({_words(other)}); a kernel has one set "
+                "of parameters for a module: copy the file under another name, and register another name in it",
             )
         for name in (*module.congestion_controls, *module.qdiscs):
             if (owner := taken.setdefault(f"={name}", module)).digest != module.digest:

@@ -1,4 +1,4 @@
-"""Presets: settings under a name, which cases share. A case's `use` goes into its `set` before anything is checked."""
+"""Presets: named settings that cases share. A case's `use` is merged into its `set` before anything is checked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Found = tuple[Keys, str]
 
 
 def with_presets(data: JsonObject) -> dict[str, Json]:
-    """The data of a scenario file with each case's `set` complete: its presets in order, then what it sets itself.
+    """The data of a scenario file with each case's `set` complete: its presets in order, then its own settings.
 
-    Where two set the same path, the later holds. What does not have the form of presets and cases is left as it is:
-    validation will say so.
+    If two of them set the same path, the later one holds. Data that does not have the form of presets and cases stays
+    as it is, for validation to report.
     """
     presets, cases = data.get("presets"), data.get("cases")
     if not isinstance(presets, dict) or not isinstance(cases, list):
@@ -33,7 +33,7 @@ def _complete(case: Any, presets: JsonObject) -> Any:
 
 
 def check_presets(data: JsonObject) -> Iterator[Found]:
-    """Paths that presets set, and names of presets that cases use, of validated data."""
+    """Check the paths that presets set, and the names of presets that cases use, in validated data."""
     presets = as_table(data.get("presets"))
     for name, settings in presets.items():
         for path in as_table(settings):

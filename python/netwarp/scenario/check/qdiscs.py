@@ -1,4 +1,4 @@
-"""What happens to a queue that is changed while packets wait in it, by qdisc (Linux 6.12, net/sched/sch_*.c)."""
+"""Effects of changing a queue while packets wait in it, by qdisc (Linux 6.12, net/sched/sch_*.c)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ FIXED = frozenset({"drr", "etf", "htb", "mq", "mqprio", "noqueue", "pfifo_fast",
 """Disciplines without a change operation, or one that is NULL (struct Qdisc_ops)."""
 
 EMPTIED = {"red": "red_change()", "sfb": "sfb_change()"}
-"""Disciplines that throw away what is queued when they are changed (qdisc_purge_queue), and the function that does."""
+"""Disciplines that drop their queued packets when they are changed (qdisc_purge_queue), and the function that does."""
 
 FIXED_OPTIONS = {"fq_codel": ("flows",), "fq_pie": ("flows",)}
 """Options that a change must not name (fq_codel_change(), fq_pie_change())."""
@@ -18,28 +18,28 @@ def kind(queue: str) -> str:
 
 
 def refusal(before: str, after: str) -> str | None:
-    """Why the kernel would refuse to change one queue into the other in place; None when it does not."""
+    """Why the kernel would refuse to change one queue into the other in place; None if it would not."""
     if kind(before) != kind(after) or before == after:
         return None
     if kind(after) in FIXED:
         return (
-            f'the kernel cannot change a {kind(after)} that runs; give "{after}" from the start, or a queue of another '
-            "kind"
+            f'the kernel cannot change a {kind(after)} that runs; set "{after}" from the start, or change to another '
+            "discipline"
         )
     for option in FIXED_OPTIONS.get(kind(after), ()):
         if option in after.split():
-            return f"the kernel cannot change `{option}` of a {kind(after)} that runs; leave it out, and it stays"
+            return f"the kernel cannot change `{option}` of a {kind(after)} that runs; leave it out to keep its value"
     return None
 
 
 def loss_of_packets(before: str, after: str) -> str | None:
-    """Why packets that wait are lost when one queue is changed into the other; None when they are kept."""
+    """Why waiting packets are lost when one queue is changed into the other; None if they are kept."""
     if before == after:
         return None
     if kind(before) != kind(after):
         return (
-            f"a {kind(after)} replaces the {kind(before)}, and tc cannot hand over what is queued: "
-            "queued packets are dropped, and counters begin at 0"
+            f"a {kind(after)} replaces the {kind(before)}, and tc cannot move queued packets into it: "
+            "they are dropped, and counters begin at 0"
         )
     if kind(after) in EMPTIED:
         return (

@@ -1,4 +1,4 @@
-"""Whether packets can get from one node to another, and if not, what is missing."""
+"""Reachability: whether packets can get from one node to another, and if not, what is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netwarp.scenario.model.hops import hops_from
 
 @lru_cache(maxsize=4096)
 def unreachable(ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str], source: str, target: str) -> str | None:
-    """Why `target` cannot be reached from `source` over links with these ends; None when it can.
+    """Why `target` cannot be reached from `source` over links with these ends; None if it can.
 
     Only nodes in `forwarding` pass packets on. The sentence names the nodes that would have to forward.
     """
@@ -28,7 +28,7 @@ def unreachable(ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str], s
 def links_between(
     ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str], source: str, target: str
 ) -> int | None:
-    """How many links packets from `source` to `target` cross; None where they cannot get there."""
+    """The number of links that packets from `source` to `target` cross; None if they cannot get there."""
     neighbours = _neighbours(ends)
     usable = {node: others for node, others in neighbours.items() if node in forwarding or node == source}
     return hops_from([source], usable).get(target)
@@ -44,7 +44,7 @@ def _neighbours(ends: tuple[tuple[str, ...], ...]) -> Mapping[str, Sequence[str]
 
 
 def _between(hops: Mapping[str, int], neighbours: Mapping[str, Sequence[str]], target: str) -> list[str]:
-    """The nodes on a shortest way to `target`, its ends left out."""
+    """The nodes on a shortest path to `target`, without its ends."""
     path = [target]
     while hops[path[-1]] > 0:
         path.append(next(node for node in neighbours[path[-1]] if hops.get(node, -1) == hops[path[-1]] - 1))

@@ -1,6 +1,6 @@
-"""What the fields cannot say on their own: checks that compare parts of a scenario with each other.
+"""Checks that compare parts of a scenario with each other.
 
-Every check yields `(keys, sentence)`: the place in the file and what is wrong there. All of them run, always.
+Every check yields `(keys, sentence)`: the place in the file and what is wrong there. All checks always run.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from netwarp.units import format_duration
 Found = tuple[Keys, str]
 MAX_FLOWS = 10_000
 LIFETIMES = {"ipv4": "net.ipv4.ip_default_ttl", "ipv6": "net.ipv6.conf.default.hop_limit"}
-"""What decides how many links a packet crosses, by family."""
+"""The sysctl that limits how many links a packet crosses, by address family."""
 DEFAULT_LIFETIME = 64
 MAX_LIFETIME = 255
-"""TTL and hop limit have eight bits."""
+"""The largest TTL or hop limit: both have eight bits."""
 MAX_SAMPLES = 10_000_000
 
 
 def check_scenario(scenario: Scenario) -> Iterator[Found]:
-    """Everything about one resolved scenario; sweep, cases and expectations are checked in `check_study`."""
+    """Check one resolved scenario; `check_study` checks sweep, cases and expectations."""
     if isinstance(scenario, ExecScenario):
         yield from check_exec(scenario)
-        if not scenario.nodes:
-            return
+    if scenario.workload.makes_network:
+        return
     yield from _check_times(scenario)
     if NODE_WIRE in scenario.nodes:
         yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; give the node another name'
@@ -77,11 +77,10 @@ def _check_flows(scenario: Scenario) -> Iterator[Found]:
     for name in scenario.flows:
         yield from _check_flow(name, scenario, ends if known else None, forwarding)
     total = sum(flow.count for flow in scenario.flows.values())
-    if isinstance(scenario, ExecScenario):
-        pass  # its command may send
-    elif not scenario.flows:
+    needed = scenario.workload.needs_flows
+    if needed and not scenario.flows:
         yield ("flows",), "nothing would be sent; add a flow, such as [flows.bulk] with from, to and tool"
-    elif total == 0:
+    elif needed and total == 0:
         yield ("flows", next(iter(scenario.flows)), "count"), "nothing would be sent: every flow has a count of 0"
     if total > MAX_FLOWS:
         yield ("flows",), f"{total} flows are more than there are ports for; the maximum is {MAX_FLOWS}"
@@ -111,8 +110,10 @@ def _check_flow(
 
 
 def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> Iterator[Found]:
-    """Each router takes one from a packet's TTL or hop limit, and drops it when none is left (RFC 1812, 5.3.1;
-    RFC 8200, section 3). A program of the user's own may set its own.
+    """Check that packets live long enough to cross their path.
+
+    Each router subtracts one from a packet's TTL or hop limit, and drops the packet at zero (RFC 1812, 5.3.1;
+    RFC 8200, section 3). A user's program may set its own.
     """
     if kind_of(flow.tool).command_fields:
         return
@@ -120,12 +121,12 @@ def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> I
     for node in (flow.from_, flow.to):
         lives = scenario.given_sysctl(node).get(name, str(DEFAULT_LIFETIME))
         if links > MAX_LIFETIME:
-            yield (*keys, "to"), f"{links} links lie between the ends, and no packet crosses more than {MAX_LIFETIME}"
+            yield (*keys, "to"), f"the path has {links} links, and no packet crosses more than {MAX_LIFETIME}"
             return
         if lives.isdecimal() and links > int(lives):
             yield (
                 (*keys, "to"),
-                f'{links} links lie between the ends, and packets of "{node}" cross {lives}; '
+                f'the path has {links} links, and packets of "{node}" cross {lives}; '
                 f'add sysctl = {{ "{name}" = {MAX_LIFETIME} }} to that node',
             )
 
@@ -164,7 +165,7 @@ def _check_tuners(scenario: Scenario) -> Iterator[Found]:
 
 
 def _check_tuners_queue(keys: Keys, tuner: Tuner, scenario: Scenario) -> Iterator[Found]:
-    """A tuner's queue stands at nodes that are named, where there is a queue to replace."""
+    """Check that a tuner with a queue names its nodes, and that their links have queues to replace."""
     if tuner.queue is None:
         return
     if tuner.nodes is None:
@@ -177,7 +178,7 @@ def _check_tuners_queue(keys: Keys, tuner: Tuner, scenario: Scenario) -> Iterato
 
 
 def _check_sysctls(scenario: Scenario) -> Iterator[Found]:
-    """A node's interfaces have the queues of their links, so the one that would give them a queue does nothing."""
+    """Find settings of net.core.default_qdisc, which have no effect: every interface has the queue of its link."""
     settings: dict[Keys, Sysctl] = {("nodes", name): node.sysctl for name, node in scenario.nodes.items()}
     settings |= {("tuners", name): tuner.sysctl for name, tuner in scenario.tuners.items()}
     for keys, sysctl in settings.items():
@@ -185,7 +186,7 @@ def _check_sysctls(scenario: Scenario) -> Iterator[Found]:
             queue = sysctl["net.core.default_qdisc"]
             yield (
                 (*keys, "sysctl", "net.core.default_qdisc"),
-                f'has no effect here, as each end of a link has a queue of its own; write queue = "{queue}" '
+                f'has no effect here, as each end of a link has its own queue; write queue = "{queue}" '
                 + ("in the tuner" if keys[0] == "tuners" else "in the link, or in a tuner for the node"),
             )
 
@@ -195,6 +196,6 @@ def _check_capture(index: int, capture: Capture, scenario: Scenario, captured: M
     link_name, colon, node = capture.at.partition(":")
     if not colon or link_name not in scenario.links or node not in scenario.links[link_name].ends:
         places = [f"{name}:{end}" for name, link in scenario.links.items() for end in link.ends]
-        yield keys, f'"{capture.at}" is no "link:node" of this scenario{did_you_mean(capture.at, places)}'
+        yield keys, f'"{capture.at}" is not a "link:node" of this scenario{did_you_mean(capture.at, places)}'
     elif captured[capture.at] > 1:
         yield keys, f'"{capture.at}" is captured twice'

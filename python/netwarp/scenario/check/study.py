@@ -1,4 +1,4 @@
-"""Checks of what makes many runs of one scenario: sweep axes, cases, and the expectations on their results."""
+"""Checks of sweep axes and cases, which make many runs of one scenario, and of expectations on their results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMED = ("run", "flow", "queue", "link")
 
 
 def check_study(scenario: Scenario, data: JsonObject, overridden: Collection[str] = ()) -> Iterator[Found]:
-    """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`.
+    """Check the sweep, the cases and the expectations of a scenario whose raw data is `data`.
 
     `overridden` are the paths that `--set` and `--sweep` replaced. Whether cases set these too is a question of which
     cases are run: see `check_given`.
@@ -85,7 +85,7 @@ def _check_cases(scenario: Scenario, data: JsonObject, axes: Mapping[tuple[str, 
 def check_expectation(
     expectation: Expectation, scenario: Scenario, overridden: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with an expectation of a scenario: the field, and a sentence."""
+    """Check an expectation of a scenario; each finding is a field and a sentence."""
     scope, dot, metric = expectation.metric.partition(".")
     if not dot or not metric or scope not in SCOPES:
         yield (
@@ -107,7 +107,7 @@ def check_expectation(
 
 
 def _check_order(expectation: Expectation) -> Iterator[tuple[str, str]]:
-    """An order compares at least two steps that differ in the same things, and in nothing that `where` has fixed."""
+    """Check that an order has at least two steps, which vary the same keys, none of them fixed by `where`."""
     steps = expectation.ascending
     if not steps:
         return
@@ -133,7 +133,7 @@ def _listed(value: object) -> tuple[object, ...]:
 
 
 def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collection[str]) -> Iterator[tuple[str, str]]:
-    """An expectation is bounds, an order, or a value that a mean equals: one of them."""
+    """Check that an expectation is exactly one of bounds, an order, and a value that a mean equals."""
     low, high = expectation.min, expectation.max
     bounded = low is not None or high is not None
     kinds = [bounded, bool(expectation.ascending), expectation.equals is not None]
@@ -146,20 +146,20 @@ def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collec
         yield "min", f"min {low:g} is above max {high:g}, so it could never hold"
     if expectation.equals is None:
         if expectation.within is not None:
-            yield "within", "it needs `equals`, the value that it is about"
+            yield "within", "needs `equals`, the expected value"
     elif expectation.within is None:
         yield "equals", 'no measurement is exact; say how close with within = "2%", or within = "interval"'
     elif expectation.within == INTERVAL and len(scenario.seeds) < 2 and "seeds" not in overridden:
         yield "within", "a confidence interval needs at least two seeds, such as seeds = 5"
     if expectation.share is not None:
         if expectation.equals is not None:
-            yield "share", "`equals` is about the mean over the seeds, not about each of them"
+            yield "share", "cannot be combined with `equals`, which is about the mean over the seeds"
         elif "seed" in {*expectation.where, *itertools.chain.from_iterable(expectation.ascending)}:
-            yield "share", "it is about all seeds, so no `seed` may be chosen"
+            yield "share", "is about all seeds, so `where` cannot choose a `seed`"
 
 
 def _check_where(scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]) -> str | None:
-    """Why a condition of a where-clause can never hold; None when it can."""
+    """Why a condition of a where-clause can never hold; None if it can."""
     known: Sequence[object]
     if key == "name":
         if scope not in _NAMED or _is_name(scope, str(value), scenario):
@@ -183,7 +183,7 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario, overri
 
 
 def _is_name(scope: str, name: str, scenario: Scenario) -> bool:
-    """Whether metrics of this scope carry the name: of flows each and their group, `link:node`, none of the run."""
+    """Whether metrics of this scope carry the name: a flow's or its group's, `link:node`, none for the run."""
     if scope == "flow":
         group, dot, number = name.rpartition(".")
         flow = scenario.flows.get(group if dot else name)
@@ -194,7 +194,7 @@ def _is_name(scope: str, name: str, scenario: Scenario) -> bool:
 
 
 def _names(scope: str, scenario: Scenario) -> list[str]:
-    """The names that metrics of this scope carry; of flows those of the groups."""
+    """The names that metrics of this scope carry; for flows the names of the groups."""
     if scope == "flow":
         return list(scenario.flows)
     if scope in {"queue", "link"}:

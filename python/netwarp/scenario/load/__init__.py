@@ -1,1 +1,1 @@
-"""From a file and the command line's settings to a validated scenario, or to errors with line numbers."""
+"""Loads a validated scenario from a file and the command line's settings, or reports errors with line numbers."""

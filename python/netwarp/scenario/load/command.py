@@ -12,7 +12,7 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.paths import toml
 
 _DELETE = "\x7f"
-"""JSON writes it as it is, and TOML does not have it so."""
+"""DEL, which JSON leaves unescaped and TOML does not allow unescaped."""
 
 
 def command_scenario(
@@ -26,11 +26,10 @@ def command_scenario(
     machine: Mapping[str, str] | None = None,
     timeout: str | None = None,
 ) -> Scenario:
-    """The scenario of a command that starts in `directory` with `env`, once with each value of what is `varied`.
+    """The scenario of a command that starts in `directory` with `env`, once for each value of the `varied` variables.
 
     `run` are options of its runs, `machine` those of the command's machine (`exec`), `timeout` the virtual time that
-    it may take, as they are written.
-    Raises ScenarioError.
+    it may take, all as a file spells them. Raises ScenarioError.
     """
     given = {"command": list(words), "directory": str(directory), "env": dict(env), **(machine or {})}
     lines = [f"name = {_toml(name_of(words))}", f"seeds = {_toml(list(seeds))}"]
@@ -43,7 +42,7 @@ def command_scenario(
 
 
 def name_of(words: Sequence[str]) -> str:
-    """What results of a command are called: its program, and nothing of its path."""
+    """The name of a command's results: its program without the path."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(words[0]).name if words else "").strip("-")
     return f"exec-{name}"[:64].rstrip("-")
 
@@ -54,6 +53,6 @@ def _toml(value: object) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise ScenarioError(
-            "a command, its directory and its variables are text in UTF-8, and this has other bytes in it", COMMAND_LINE
+            "a command, its directory and its variables must be text in UTF-8, and this has other bytes", COMMAND_LINE
         ) from None
     return text.replace(_DELETE, "\\u007f")

@@ -1,4 +1,4 @@
-"""A shipped name or a path → a validated Scenario, or a ScenarioError that says everything that is wrong with it."""
+"""Loads a scenario by its shipped name or its path; a ScenarioError names everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from netwarp.studies.base import StudyError
 
 MAX_FILE_BYTES = 4 * 2**20
 _CASES = "cases."
-"""How the path of a setting begins that replaces what cases set."""
+"""The prefix of a setting's path that replaces values of cases."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -42,13 +42,13 @@ def shipped_scenarios() -> dict[str, Path]:
 
 
 def _own_scenarios() -> dict[str, Path]:
-    """Those that belong to no study."""
+    """The shipped scenarios that do not belong to a study."""
     folder = Path(str(resources.files("netwarp") / "scenarios"))
     return {file.stem: file for file in folder.glob("*.toml")}
 
 
 def _shipped(name: str) -> Path | None:
-    """The shipped scenario of this name. Studies are looked at last. Raises StudyError if several offer it."""
+    """The shipped scenario of this name; studies are searched last. Raises StudyError if several offer it."""
     return _own_scenarios().get(name) or registry.scenario(name)
 
 
@@ -88,22 +88,22 @@ def parse_scenario(
         if all(problem.origin for problem in error.problems) or not _is_valid(Source(label, text, data, folder=folder)):
             raise
         given = " ".join(overrides.values())
-        cause = Problem(f"the file is valid by itself; what is wrong comes from {given}", origin=COMMAND_LINE)
+        cause = Problem(f"the file is valid by itself; the problem comes from {given}", origin=COMMAND_LINE)
         raise ScenarioError([*error.problems, cause], label) from None
 
 
 def _found_in(folder: Path, settings: Sequence[str]) -> dict[str, Path]:
-    """The files in a folder that values of settings may name: what they name → the folder."""
+    """The files in a folder that values of settings may name: name → the folder."""
     found: dict[str, Path] = {}
     for setting in settings:
-        with suppress(ValueError, OSError):  # what is wrong with a setting is said where it is applied
+        with suppress(ValueError, OSError):  # an invalid setting is reported where it is applied
             found |= {place: folder for place in _texts(parse_setting(setting)[1]) if (folder / place).exists()}
     return found
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value that may be the name of a file, which may have blanks and commas; of a module, the part
-    before its parameters."""
+    """Every text in a value that may be the name of a file, which may contain blanks and commas; for a module, the
+    part before its parameters."""
     match value:
         case str():
             yield value.strip().removeprefix(FILE)
@@ -169,7 +169,7 @@ def _find(source: str | Path) -> Path:
         if path.is_dir():
             raise ScenarioError("this is a directory; name a scenario file in it", str(source))
         if path.exists() and not path.is_file():
-            raise ScenarioError("this is a device or a pipe; a scenario is a file", str(source))
+            raise ScenarioError("this is a device or a pipe; a scenario must be a regular file", str(source))
         if not path.exists():
             raise ScenarioError(
                 "; ".join(
@@ -208,8 +208,8 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _apply(data: dict[str, Json], settings: Sequence[str]) -> tuple[dict[str, Json], dict[str, str]]:
-    """Data with the settings in place, and each as the option that gave it; on a swept path the axis shrinks to the one
-    value."""
+    """Data with the settings applied, and the option that gave each. A setting of a swept path reduces its axis to
+    this one value."""
     overrides: dict[str, str] = {}
     problems: list[Problem] = []
     own_tuners = set(_table(data, "tuners"))
@@ -244,7 +244,7 @@ def _apply(data: dict[str, Json], settings: Sequence[str]) -> tuple[dict[str, Js
 
 
 def _several(value: Any) -> Any:
-    """Values with commas between them as a list, each as `--set` takes it; anything else as it is."""
+    """A list of values that commas separate, each parsed as `--set` does; any other value as it is."""
     if not isinstance(value, str) or "," not in value:
         return value
     return [parse_setting(f"value={text.strip()}")[1] for text in value.split(",")]
@@ -257,13 +257,13 @@ def _as_option(setting: str) -> str:
 
 
 def _tuner(path: str) -> tuple[str, ...] | None:
-    """The keys of a path that names a whole tuner, as no other path may; None if it does not."""
+    """The keys of a path that names a whole tuner (no other table can be set as a whole); None for other paths."""
     keys = tuple(split_dotted(path))
     return keys if len(keys) == 2 and keys[0] == "tuners" else None
 
 
 def _with_tuner(path: str, data: dict[str, Json]) -> dict[str, Json]:
-    """Data in which there is the tuner that the path is about, if it is about one."""
+    """Data that has the tuner which the path names, if it names one."""
     keys = split_dotted(path)
     if keys[0] != "tuners" or len(keys) < 2 or keys[1] in _table(data, "tuners"):
         return data
@@ -271,12 +271,12 @@ def _with_tuner(path: str, data: dict[str, Json]) -> dict[str, Json]:
 
 
 def _table(data: JsonObject, name: str) -> JsonObject:
-    """A table of the file; empty if it is missing, or is something else, which is reported with the other problems."""
+    """A table of the file; empty if it is missing or not a table, which validation reports."""
     return as_table(data.get(name))
 
 
 def _unused_tuners(data: JsonObject, own: set[str]) -> list[str]:
-    """Tuners that were added and that no run would have."""
+    """Added tuners that no run would use."""
     added = [name for name in _table(data, "tuners") if name not in own]
     if not added:
         return []
@@ -289,7 +289,7 @@ def _unused_tuners(data: JsonObject, own: set[str]) -> list[str]:
 
 
 def _in_cases(data: dict[str, Json], path: str, value: Any) -> tuple[dict[str, Json], list[str]]:
-    """Data in which the cases that set this path set this value, and the places in it that were changed."""
+    """Data in which the cases that set this path set it to this value, and the places that were changed."""
     keys = resolve_path(path, data, sweepable=False)
     cases: list[Json] = []
     changed: list[str] = []
@@ -304,7 +304,7 @@ def _in_cases(data: dict[str, Json], path: str, value: Any) -> tuple[dict[str, J
 
 
 def _sweep(data: dict[str, Json], axis: str, values: Any) -> dict[str, Json]:
-    """Data with the axis: in the place of the file's own of the same path, else the last."""
+    """Data with the axis: it replaces the file's axis of the same path, or comes last."""
     if not isinstance(values, list):
         raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
     keys = resolve_path(axis, data)
@@ -326,7 +326,7 @@ def _set(data: dict[str, Json], keys: tuple[str, ...], value: Any) -> dict[str, 
 
 
 def _put(data: dict[str, Json], keys: tuple[str, ...], value: Any) -> dict[str, Json]:
-    """As `with_value`, but in a section that the file has as something else, which is no place for it (TypeError)."""
+    """Set a value as `with_value` does. Raises TypeError if the file's section is not a table."""
     if len(keys) > 1 and not isinstance(data.get(keys[0], {}), dict | list):
         raise TypeError(keys[0])
     return with_value(data, keys, value)

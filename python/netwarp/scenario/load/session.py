@@ -1,4 +1,4 @@
-"""A scenario → the scenario in whose network somebody works with a shell, in place of its flows or beside them."""
+"""Makes of a scenario one with a shell in its network, in place of its flows or beside them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.model.paths import toml
 
 BEGINNING = "/run/netwarp-shell.bash"
-"""What an interactive shell in a lab begins with; the agent writes it."""
+"""The start-up file of an interactive shell in a lab; the agent writes it."""
 NODE = "NETWARP_NODE"
-"""The variable of the node in which a command runs."""
+"""The environment variable that names the node in which a command runs."""
 
 
 def session_scenario(
@@ -28,15 +28,15 @@ def session_scenario(
     pace: float | None = None,
     seed: int | None = None,
 ) -> ExecScenario:
-    """The scenario `source` at the first point of its sweep, with a shell in a node: the first, unless given.
+    """The scenario `source` at the first point of its sweep, with a shell in `node` (default: the first).
 
-    It reads the `script`; None: what is typed at a terminal. Raises ScenarioError.
+    The shell reads `script`; None: a terminal. Raises ScenarioError.
     """
     words = ["bash", "--noprofile", "--norc"] if script is not None else ["bash", "--noprofile", "--rcfile", BEGINNING]
-    # As one with a command from the start: a lab needs flows, and a session does not.
+    # Loaded with a command from the start: without one a scenario needs flows, and a session does not.
     found = load_scenario(source, [*settings, f"exec.command={toml(words)}"])
     if not found.nodes:
-        raise ScenarioError("this is a command and has no network to work in; run it by `netwarp run`", source)
+        raise ScenarioError("this is a command and has no network to work in; run it with `netwarp run`", source)
     nodes = list(found.nodes)
     if node is not None and node not in nodes:
         known = ", ".join(nodes)

@@ -1,4 +1,4 @@
-"""A scenario to start from: what `netwarp new` writes."""
+"""The scenario to start from, which `netwarp new` writes."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ ends = ["h1", "r1"]
 rate = "1gbit"
 
 [links.bottleneck]
-ends = ["r1", "h2"]             # the queue stands at the first end: it is that of the direction r1 → h2
+ends = ["r1", "h2"]             # the queue is at the first end: it is that of the direction r1 → h2
 rate = "10mbit"
 delay = "10ms"                  # one way
-queue = "pfifo limit 100"       # tc's own words
+queue = "pfifo limit 100"       # in tc's syntax
 # loss = "0.5%"                 # or "gemodel 1% 10%": bursts
 # jitter = "2ms normal"
 
@@ -72,9 +72,9 @@ min = 0.5
 def new_scenario(name: str, folder: Path = Path(), source: str | None = None) -> Path:
     """Write a scenario of this name to start from, as `NAME.toml` in `folder`, and return the file.
 
-    It is a commented template, or a copy of `source`, a shipped scenario's name or a file, as it stands but for its
-    name. `name` may end in `.toml`. Raises ScenarioError when it is not a name, the file is there already, or `source`
-    is no valid scenario.
+    It is a commented template, or a copy of `source` (a shipped scenario's name, or a file) under the new name.
+    `name` may end in `.toml`. Raises ScenarioError if it is not a name, the file exists already, or `source` is not a
+    valid scenario.
     """
     stem = name.removesuffix(".toml")
     if not NAME.fullmatch(stem):
@@ -87,12 +87,12 @@ def new_scenario(name: str, folder: Path = Path(), source: str | None = None) ->
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ScenarioError("the file exists already, and was not changed; choose another name", str(path)) from None
+        raise ScenarioError("the file exists already and was not changed; choose another name", str(path)) from None
     return path
 
 
 def _copy(source: str, name: str) -> str:
-    """The text of a scenario with another name. Raises ScenarioError if it is no valid one."""
+    """The text of a scenario with another name. Raises ScenarioError if it is not valid."""
     scenario = load_scenario(source)
     text = scenario.source.text
     line = scenario.source.line_of(("name",))

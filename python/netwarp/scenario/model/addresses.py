@@ -1,4 +1,4 @@
-"""Addresses of links: the user's, or netwarp's own; one IPv4 and one IPv6 subnet a link."""
+"""Addresses of links, given by the user or by default; one IPv4 and one IPv6 subnet for each link."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> Interface:
-    """An address with its prefix length, such as `"192.168.1.1/24"`. Raises ValueError with a sentence."""
+    """Parse an address with its prefix length, such as `"192.168.1.1/24"`. Raises ValueError with a sentence."""
     if "/" not in text:
         raise ValueError(f'"{text}" has no prefix length; write it as "{text}/24"')
     try:
         address = ipaddress.ip_interface(text)
     except ValueError:
-        raise ValueError(f'"{text}" is not an address; write one such as "192.168.1.1/24" or "fd00::1/64"') from None
+        raise ValueError(f'"{text}" is not an address; expected one such as "192.168.1.1/24" or "fd00::1/64"') from None
     if address.ip.is_multicast or address.ip.is_loopback or address.ip.is_unspecified:
         raise ValueError(f'"{text}" cannot be the address of an interface')
     reserved = (address.network.network_address, address.network.broadcast_address)
@@ -30,7 +30,7 @@ def parse_address(text: str) -> Interface:
 
 @lru_cache(maxsize=4096)
 def default_addresses(index: int, version: int) -> tuple[Interface, Interface]:
-    """netwarp's own subnet for the link with this index in file order: 10.0.k.0/24 or fd6e:7700:0:k::/64."""
+    """The default subnet of the link with this index in file order: 10.0.k.0/24 or fd6e:7700:0:k::/64."""
     if version == 4:
         base = f"10.{index >> 8}.{index & 255}"
         return ipaddress.ip_interface(f"{base}.1/24"), ipaddress.ip_interface(f"{base}.2/24")
@@ -39,7 +39,7 @@ def default_addresses(index: int, version: int) -> tuple[Interface, Interface]:
 
 
 def link_addresses(link: Link, index: int) -> dict[int, tuple[Interface, Interface]]:
-    """For each IP version (4, then 6), the addresses of the two ends. Raises ValueError if the user's do not fit."""
+    """The addresses of the two ends by IP version (4, then 6). Raises ValueError if the user's do not fit."""
     own: list[dict[int, Interface]] = [{}, {}]
     for end, texts in enumerate(link.addresses or ()):
         for text in texts:

@@ -1,4 +1,4 @@
-"""What changes: links and flows during a run (`changes`), nodes before it (`tuners.NAME`)."""
+"""Changes of links and flows during a run (`changes`), and of nodes before it (`tuners.NAME`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_A_FLOW = {"link": None, "delay": None, "flow": "web"}
 
 
 class Change(Model):
-    """A change of a link, or of a group of flows, at an instant of the run. What it does not name stays as it is.
+    """A change of a link, or of a group of flows, at an instant of the run. Properties that it does not name stay.
 
     [changes.md](changes.md) says what happens to packets that are queued or on the wire, and to flows.
     """
@@ -59,7 +59,7 @@ class Change(Model):
         default=None,
     )
     times: int | None = about(
-        "With `repeat`: how many times in all.",
+        "With `repeat`: how many times it happens in all.",
         2,
         refused=[0, 9],
         beside={"repeat": "4s"},
@@ -97,7 +97,7 @@ class Change(Model):
         strict=True,
     )
     if not TYPE_CHECKING:
-        # The fields of the wire's properties, each as its record says.
+        # The fields of the wire's properties, as their records define them.
         __annotations__ |= {found.name: found.change_field()[0] for found in CHANGING}
         vars().update({found.name: found.change_field()[1] for found in CHANGING})
     queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] | None = about(
@@ -109,7 +109,7 @@ class Change(Model):
 
 
 class Tuner(Model):
-    """How some nodes are tuned. `run.tuner` names the tuner in use, and a sweep can vary it:
+    """The tuning of some nodes. `run.tuner` names the tuner in use, and a sweep can vary it:
     `"run.tuner" = ["default", "big"]`."""
 
     nodes: tuple[str, ...] | None = about("Which nodes it tunes; default: all.", ["h1"], refused=[["h9"]], default=None)

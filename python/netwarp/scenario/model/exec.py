@@ -23,14 +23,17 @@ from netwarp.fields import (
 )
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
+from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.model.scenario import Scenario
+from netwarp.scenario.model.workload import COMMAND_LIMIT_S, COMMAND_MEMORY_BYTES, Workload
 
 DEFAULT_RATE_BPS = 10**10
 UNLIMITED = "unlimited"
 _RATE = f"{quantity_pattern(units.RATE_UNITS, any_case=True)}|^{UNLIMITED}$"
 START_TIME = Spread(distribution="uniform", least_ns=300_000, most_ns=1_000_000)
-"""Of a program, unless given: what fork, exec and the loader take on a machine. Without it everything that one script
-starts begins in the same nanosecond, which programs that draw from the clock do not expect (etcd elects no leader)."""
+"""The default time that a program takes to start: that of fork, exec and the loader on real hardware. Without it all
+programs that one script starts begin in the same nanosecond, and programs that seed from the clock fail (etcd elects
+no leader)."""
 DAY_NS = 24 * 3600 * 10**9
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -55,7 +58,7 @@ def _variables(value: dict[str, str]) -> dict[str, str]:
 
 
 def _rate(value: object) -> int:
-    """bit/s; 0 is none."""
+    """The rate in bit/s; 0 means no rate."""
     return 0 if value == UNLIMITED else units.parse_positive_rate(value)
 
 
@@ -63,11 +66,11 @@ Text = Annotated[str, AfterValidator(_text)]
 
 
 class Exec(Model):
-    """A command, run as root in a machine of its own."""
+    """A command, run as root in its own machine."""
 
     command: tuple[Text, ...] = about("The program and its arguments.", ["python3", "topology.py"], min_length=1)
     directory: Annotated[str, AfterValidator(_directory)] = about(
-        "Where it starts. What it changes below this directory is kept in `files/` of the run.",
+        "Where it starts. Files that it changes below this directory are kept in `files/` of the run.",
         "/home/me/lab",
         default="/",
     )
@@ -77,8 +80,8 @@ class Exec(Model):
         default_factory=dict,
     )
     record: Literal["none", "acks", "packets"] = about(
-        "What is recorded of its network: every packet at every interface and every ACK (`packets`), only ACKs and "
-        "arrivals (`acks`), or nothing (`none`).",
+        "What is recorded: every packet at every interface and every ACK (`packets`), only ACKs and arrivals (`acks`), "
+        "or nothing (`none`).",
         "acks",
         refused=["all"],
         default="packets",
@@ -92,7 +95,7 @@ class Exec(Model):
     )
     start_time: StartTime | None = about(
         "How long each program takes to start, drawn from the seed for each: `X to Y` (uniform), `X exponential`, `X`, "
-        "or 0. Unless given it is 0.3 to 1 ms, and 0 in a scenario with nodes.",
+        "or 0. Default: 0.3 to 1 ms; 0 in a scenario with nodes.",
         "0.3ms to 1ms",
         "0.5ms exponential",
         0,
@@ -100,11 +103,11 @@ class Exec(Model):
         default=None,
     )
     syscall_time: Duration = about(
-        "How long each system call of its programs takes; none unless given.", "300ns", refused=["300"], default=0
+        "How long each system call of its programs takes.", "300ns", refused=["300"], default=0
     )
     compute_time: Literal["host"] | None = about(
-        "`host`: what its programs compute takes the time that it takes of the host's processor, for programs that "
-        "compute until their clock tells them to end. Such a run cannot be repeated. No time unless given.",
+        "`host`: computing takes as much virtual time as processor time on the host, for programs that compute until "
+        "a deadline. Such a run cannot be repeated. Default: computing takes no time.",
         "host",
         refused=["1ms"],
         default=None,
@@ -118,19 +121,13 @@ class Exec(Model):
         default=Spread(least_ns=0, most_ns=0),
     )
     node: Name | None = about(
-        "Where it starts, in a scenario with nodes and links; the first node unless given.", "h1", default=None
+        "The node in which it starts, in a scenario with nodes and links; default: the first.", "h1", default=None
     )
-    flows: bool = about(
-        "Whether the scenario's flows and changes happen meanwhile, from the command's start on.", default=False
-    )
-    input: Text | None = about(
-        "What it reads from standard input; nothing unless given.", "ping -c 1 h2\n", default=None
-    )
-    terminal: bool = about(
-        "Whether it has a terminal, at which somebody sits. Such a run cannot be repeated.", default=False
-    )
+    flows: bool = about("Whether the scenario's flows and changes run beside it, from its start on.", default=False)
+    input: Text | None = about("What it reads from standard input; default: nothing.", "ping -c 1 h2\n", default=None)
+    terminal: bool = about("Whether it has an interactive terminal. Such a run cannot be repeated.", default=False)
     pace: float | None = about(
-        "At a terminal: how many seconds of the network's time pass in one of real time, at most.",
+        "At a terminal: how many seconds of virtual time pass in one second of real time, at most.",
         1.0,
         refused=[0],
         default=None,
@@ -139,9 +136,20 @@ class Exec(Model):
 
 
 class ExecScenario(Scenario):
-    """A scenario that is a command: the network is what the command makes, or it starts in the scenario's own."""
+    """A scenario that is a command: the command makes its network, or starts in that of the scenario."""
 
     exec: Exec = about("The command.")
     duration: PositiveDuration = about("How long it may take, in virtual time.", "1h", default=DAY_NS)
-    nodes: dict[Name, OnDemand[Node]] = about("None: the command makes its own network.", default_factory=dict)
+    nodes: dict[Name, OnDemand[Node]] = about("Empty: the command makes its own network.", default_factory=dict)
     links: dict[Name, OnDemand[Link]] = about("None: the command makes its own network.", default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        """The command, which may be a session at a terminal."""
+        return Workload(
+            limit_s=MAX_RUN_NS / 1e9 if self.exec.terminal else COMMAND_LIMIT_S,
+            memory_bytes=COMMAND_MEMORY_BYTES,
+            makes_network=not self.nodes,
+            has_machine=True,
+            takes_host_time=self.exec.compute_time == "host",
+        )

@@ -13,7 +13,7 @@ KINDS = ("auto", "bar", "line", "box", "heatmap", "cdf")
 
 
 class FigureWish(Model):
-    """A figure by its `name` (a pattern, as for `netwarp plot`), or a `metric` by axes, as a figure of that kind."""
+    """A figure by its `name` (a pattern, as for `netwarp plot`), or a `metric` by axes, drawn as that `kind`."""
 
     name: str = ""
     metric: str = ""
@@ -22,7 +22,7 @@ class FigureWish(Model):
 
 
 def _figure(value: object) -> object:
-    """A name, or a table with `metric`, `by` and `kind`. Raises ValueError with a sentence."""
+    """Read a name, or a table with `metric`, `by` and `kind`. Raises ValueError with a sentence."""
     if isinstance(value, str) and value.strip():
         return {"name": value.strip()}
     if not isinstance(value, dict) or not isinstance(value.get("metric"), str) or "." not in value["metric"]:

@@ -1,4 +1,4 @@
-"""The state of a group of flows over a run: its rate or its pauses, and how many of it are active, with all changes
+"""The state of a group of flows over a run: its rate or pauses, and how many flows are active, with all changes
 resolved to moments. Pure; times are ns from the start of the run."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from netwarp.scenario.model import Change, Scenario
 from netwarp.scenario.model.timeline import MAX_STATES, FlowState, add_changes, too_many, walk, without_repetition
 
 FLOW_PROPERTIES = ("rate", "think", "active")
-"""What may change of a flow; which of them depends on its kind (`FlowKind.varies`)."""
+"""The properties of flows that may change; each kind has some of them (`FlowKind.varies`)."""
 
 
 def flow_timeline(scenario: Scenario, group: str) -> tuple[tuple[int, FlowState], ...]:
@@ -30,7 +30,7 @@ def flow_timeline(scenario: Scenario, group: str) -> tuple[tuple[int, FlowState]
 
 
 def flow_values(change: Change) -> Mapping[str, Any]:
-    """What a change sets of its flow."""
+    """The values that a change sets for its flow."""
     rate = change.rate.forward if change.rate else None
     values = {"rate": rate, "think": change.think, "active": change.active}
     return {name: value for name, value in values.items() if value is not None}

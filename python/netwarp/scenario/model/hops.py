@@ -1,4 +1,4 @@
-"""Hops between nodes. By hand, as a graph library takes a fifth of a second to import, in every command."""
+"""Hops between nodes. Written here because a graph library takes 0.2 s to import, in every command."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -7,7 +7,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def hops_from(starts: Iterable[Node], neighbours: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
-    """How many hops every node that can be reached is from the nearest of `starts`, in breadth first order."""
+    """The hops from the nearest of `starts` to every node that can be reached, in breadth-first order."""
     hops = dict.fromkeys(starts, 0)
     edge = list(hops)
     while edge:

@@ -34,7 +34,7 @@ _NO_TRACE = Directed[TraceField | None].model_construct(forward=None, reverse=No
 
 
 def _rate_or_trace(value: object, info: ValidationInfo) -> object:
-    """Where the rate is left out, that with which the direction's trace begins."""
+    """Use the first rate of the direction's trace if the rate is left out."""
     if value is not None and not isinstance(value, dict):
         return value
     given = value or {}
@@ -93,15 +93,15 @@ class Link(Model):
         jitter: Directed[Jitter]
         loss: Directed[LossModel]
     else:
-        # The fields of the wire's properties, each as its record says.
+        # The fields of the wire's properties, as their records define them.
         __annotations__ |= {found.name: found.link_field()[0] for found in PROPERTIES}
         vars().update({found.name: found.link_field()[1] for found in PROPERTIES})
     queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] = about(
         "Queue discipline of the sending end and its options, in tc's syntax. A plain value applies to the forward "
         "direction only. A `limit` may be relative: `0.5BDP`, a part of the rate at the start × the largest RTT of the "
-        "flows through it, or `20ms`, what that rate sends in this time. The lab has it in packets or bytes, as the "
-        "discipline counts (`netwarp show`). Default: `pfifo` with room for two bandwidth-delay products, at least "
-        "1000 packets.",
+        "flows through it, or `20ms`, the amount that this rate sends in that time. The lab has it in packets or "
+        "bytes, as the discipline counts (`netwarp show`). Default: `pfifo` with room for two bandwidth-delay "
+        "products, at least 1000 packets.",
         "pfifo limit 100",
         "fq_codel limit 0.5BDP",
         refused=["qdisc add pfifo", ""],

@@ -27,8 +27,8 @@ class Node(Model):
         default_factory=dict,
     )
     syscall_time: Duration = about(
-        "How long each system call takes of programs that run here: those of `command` flows, tuners, and a shell. "
-        "Built-in flows make none.",
+        "How long each system call of programs takes here: those of `command` flows, tuners and a shell. Built-in "
+        "flows make none.",
         "300ns",
         refused=[300],
         default=0,

@@ -1,9 +1,9 @@
-"""Mahimahi's packet-delivery traces: at which milliseconds a link lets how much through.
+"""Mahimahi's packet-delivery traces: how much a link delivers in which millisecond.
 
-R. Netravali et al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015; its mm-link, link_queue.cc. One
-whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; several lines of one time are as many
-opportunities. A packet counts as the bytes that mm-link reads from its TUN device: IP and four bytes of packet
-information. The trace begins again at the time of its last line.
+R. Netravali et al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015; its mm-link, link_queue.cc. Each
+line is a whole number of milliseconds, at which there is an opportunity to deliver 1504 bytes; several lines with one
+time are as many opportunities. A packet counts as the bytes that mm-link reads from its TUN device: IP and four bytes
+of packet information. The trace begins again at the time of its last line.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
 
 BYTES = 1504
-"""What one opportunity delivers: PACKET_SIZE in mm-link's link_queue.hh."""
+"""Bytes that one opportunity delivers: PACKET_SIZE in mm-link's link_queue.hh."""
 OVERHEAD_BYTES = 4 - ETHERNET_HEADER_BYTES
-"""What a packet counts beyond its frame: TUN's packet information (struct tun_pi) instead of the Ethernet header."""
+"""Bytes that a packet counts beyond its frame: TUN's packet information (struct tun_pi), not the Ethernet header."""
 NS_PER_MS = 10**6
 MAX_TIME_MS = MAX_DURATION_NS // NS_PER_MS
 MAX_COUNT = MAX_RATE_BPS // 1000 // (8 * BYTES)
-"""The most opportunities of one millisecond: those of the fastest link that a scenario may have."""
+"""The most opportunities in one millisecond: those of the fastest link that a scenario may have."""
 PEAK_MS = 100
 """The time over which the peak rate is an average."""
 
 
 @dataclass(frozen=True)
 class Opportunities:
-    """At the times `at_ms`, which grow, there are `counts` opportunities; all again every `period_ms`."""
+    """`counts` opportunities at the increasing times `at_ms`, which repeat every `period_ms`."""
 
     at_ms: tuple[int, ...]
     counts: tuple[int, ...]
@@ -39,7 +39,7 @@ class Opportunities:
 
     @property
     def mean_rate_bps(self) -> int:
-        """The rate on average, at least a byte a second."""
+        """The average rate, at least one byte per second."""
         return max(self._sums[-1] * BYTES * 8 * 1000 // self.period_ms, 8)
 
     @cached_property
@@ -56,7 +56,7 @@ class Opportunities:
         return rounds * self._sums[-1] + max(sums[end] - sums[begin] for begin, end in enumerate(ends))
 
     def until(self, end_ms: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Times and counts of the first round as far as a run that ends then gets."""
+        """Times and counts of the first round, up to `end_ms`."""
         end = bisect_left(self.at_ms, end_ms + 1)
         return self.at_ms[:end], self.counts[:end]
 
@@ -66,7 +66,7 @@ class Opportunities:
 
 
 def parse_opportunities(lines: Iterable[tuple[int, str]], name: str) -> Opportunities:
-    """The numbered lines of the trace `name`. Raises ValueError with a sentence that begins `name:line: `."""
+    """Parse the numbered lines of the trace `name`. Raises ValueError with a sentence that begins `name:line: `."""
     counts: dict[int, int] = {}
     last_ms = number = 0
     for number, line in lines:
@@ -77,11 +77,11 @@ def parse_opportunities(lines: Iterable[tuple[int, str]], name: str) -> Opportun
         counts[at_ms] = counts.get(at_ms, 0) + 1
         if counts[at_ms] > MAX_COUNT:
             raise ValueError(
-                f"{name}:{number}: more than {MAX_COUNT} opportunities at {at_ms} ms, which is all that a link of "
-                f"{format_rate(MAX_RATE_BPS)} has in a millisecond"
+                f"{name}:{number}: there are more than {MAX_COUNT} opportunities at {at_ms} ms, the maximum of a link "
+                f"of {format_rate(MAX_RATE_BPS)} in a millisecond"
             )
     if last_ms == 0:
-        raise ValueError(f"{name}:{number}: the trace ends when it begins; its last time has to be above 0")
+        raise ValueError(f"{name}:{number}: the trace has no length; its last time must be above 0")
     return Opportunities(tuple(counts), tuple(counts.values()), last_ms)
 
 

@@ -36,7 +36,8 @@ _FIELDS: dict[str, list[str]] = {
 def resolve_path(path: str, data: JsonObject, sweepable: bool = True) -> tuple[str, ...]:
     """The keys of `path`, checked against the format and the names in `data`.
 
-    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `figures`, `views`, `baseline`).
+    `sweepable` refuses fields that are not properties of a run (`seeds`, `name`, `summary`, `figures`, `views`,
+    `baseline`).
     Raises ValueError with a sentence that says which part is unknown and what was probably meant.
     """
     head, *rest = split_dotted(path)
@@ -62,7 +63,7 @@ def _exactly(path: str, head: str, rest: list[str]) -> tuple[str, ...]:
 
 
 def _named(path: str, head: str, rest: list[str], data: JsonObject) -> list[str]:
-    """name, field and what may follow a field."""
+    """The keys below a table of named sections: name, field, and what may follow a field."""
     table = data.get(head)
     names = [str(i) for i in range(len(table))] if isinstance(table, list | tuple) else list(as_table(table))
     if not rest:
@@ -90,7 +91,7 @@ def _field(path: str, parent: str, rest: list[str], fields: Iterable[str], depth
 
 
 def with_value(data: JsonObject, keys: tuple[str, ...], value: Any) -> dict[str, Json]:
-    """A copy of `data` with the value at `keys` replaced; what is not on the way is shared, not copied."""
+    """A copy of `data` with the value at `keys` replaced; it shares the parts that are not on the path."""
     copy = dict(data)
     head, *rest = keys
     if not rest:
@@ -110,7 +111,7 @@ def with_value(data: JsonObject, keys: tuple[str, ...], value: Any) -> dict[str,
 
 
 def value_at(path: str, data: JsonObject) -> Any:
-    """What the file itself says at a path, as written; None if it says nothing. Raises ValueError as `resolve_path`."""
+    """The file's value at a path, as written; None if it is missing. Raises ValueError as `resolve_path`."""
     value: Any = data
     for key in resolve_path(path, data):
         if isinstance(value, list | tuple):
@@ -121,14 +122,14 @@ def value_at(path: str, data: JsonObject) -> Any:
 
 
 def _number_in(name: str, key: str) -> int:
-    """The place in a list that the key names. Raises ValueError if it is no number."""
+    """The index in a list that the key names. Raises ValueError if it is not a number."""
     if not key.isascii() or not key.isdigit():
-        raise ValueError(f'{name} is a list in the file, of which "{key}" is no entry: they have numbers, from 0 on')
+        raise ValueError(f'{name} is a list in the file, and "{key}" is not the number of an entry (the first is 0)')
     return int(key)
 
 
 def _directions(field: str, plain: Json, rest: list[str]) -> dict[str, Json]:
-    """A plain link property as a table of its directions, so that one of them can be replaced."""
+    """Expand a plain link property to a table of its directions, so that one of them can be replaced."""
     if plain is None or rest[0] not in {"forward", "reverse"}:
         return {}
     return {"forward": plain} if field == "queue" else {"forward": plain, "reverse": plain}
@@ -140,13 +141,13 @@ def section_of(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def parse_setting(setting: str) -> tuple[str, Any]:
-    """`PATH=VALUE` of `--set`: the value as TOML if it is TOML, otherwise as text.
+    """Parse `PATH=VALUE` of `--set`: the value as TOML if it is TOML, otherwise as text.
 
     So text needs no quotes: `flows.bulk.cc=bbr`, `links.bottleneck.queue=pfifo limit 20`. Words between brackets are a
-    list of values by the same rule: `[cubic, bbr]`. Raises ValueError without a `=`, and for a table that is not TOML.
+    list of values by the same rule: `[cubic, bbr]`. Raises ValueError without a `=`, or for a table that is not TOML.
     """
     path, equals, text = setting.partition("=")
-    if path.count('"') % 2:  # the "=" stood inside a quoted key
+    if path.count('"') % 2:  # the "=" is inside a quoted key
         raise ValueError(f'"{setting}" is not PATH=VALUE')
     if not equals or not path.strip():
         raise ValueError(f'"{setting}" is not PATH=VALUE, such as links.bottleneck.rate=5mbit')
@@ -161,7 +162,7 @@ def _setting_value(text: str) -> Any:
             return [_setting_value(word.strip()) for word in words[1].split(",")]
         if _LIKE_A_TABLE.fullmatch(text):
             why = re.sub(r" \(column \d+\)", "", str(error))
-            raise ValueError(f'{why}; text in a table is in quotes, such as {{ forward = "10ms" }}') from None
+            raise ValueError(f'{why}; text in a table needs quotes, such as {{ forward = "10ms" }}') from None
         return text
     return parsed["value"] if len(parsed) == 1 else text
 
@@ -177,12 +178,12 @@ def swept_path(path: str) -> str | None:
 
 
 def setting_of(path: str, value: Any) -> str:
-    """The setting `PATH=VALUE` for a value of Python: text, numbers, lists and tables of them. Raises ValueError."""
+    """The setting `PATH=VALUE` for a Python value: text, numbers, lists and tables of them. Raises ValueError."""
     return f"{path}={toml(value)}"
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it on one line. Raises ValueError for what TOML does not have."""
+    """Format a value as one line of TOML. Raises ValueError for a value that TOML does not have."""
     if isinstance(value, Mapping):
         return (
             "{ " + ", ".join(f"{toml_key(str(key))} = {toml(v)}" for key, v in value.items()) + " }" if value else "{}"
@@ -190,17 +191,17 @@ def toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str | int | float):
-        return json.dumps(value, ensure_ascii=False)  # which is TOML, too, for these
+        return json.dumps(value, ensure_ascii=False)  # for these types JSON is also TOML
     raise ValueError(f"a scenario cannot hold {value!r}; use text, numbers, lists or dictionaries")
 
 
 def toml_key(name: str) -> str:
-    """A key as TOML writes it, in quotes where it needs them."""
+    """Format a key as TOML, in quotes if it needs them."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def settable_paths(data: JsonObject) -> Iterator[str]:
-    """Every path that `--set` takes for a scenario with these data, without directions and what is inside a field."""
+    """Every path that `--set` takes for a scenario with these data, without directions and the insides of fields."""
     yield from (*PLAIN, *SET_ONLY)
     for group, model in GROUPS.items():
         if group != "exec" or "exec" in data:

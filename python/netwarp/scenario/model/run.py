@@ -1,4 +1,4 @@
-"""What a run is made with and what it records: the tables `run` and `record`."""
+"""Options and records of a run: the tables `run` and `record`."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def _path(value: str) -> str:
 
 
 class RunOptions(Model):
-    """How runs are executed."""
+    """Options of the execution of runs."""
 
     start_jitter: AutoDuration = about(
-        "The start of each flow is delayed by a time of its own (its start phase), drawn uniformly from 0 to this "
-        "value. `auto`: one round trip of the empty path, at least 10 ms.",
+        "The start of each flow is delayed by its start phase, drawn uniformly from 0 to this value. `auto`: one round "
+        "trip of the empty path, at least 10 ms.",
         "20ms",
         refused=["20"],
         default=None,
@@ -76,17 +76,17 @@ class RunOptions(Model):
         default=None,
     )
     time_limit: AutoDuration = about(
-        "Real time after which a run is terminated and fails. In virtual time only what the machine takes of its own "
-        "counts: computing, and standing still; a busy host extends the limit, and the run's status says so. `auto` "
-        "depends on the run's duration.",
+        "Real time after which a run is terminated and fails. In virtual time only the machine's own time counts: "
+        "computing, and standing still; a busy host extends the limit, and the run's status says so. `auto` depends on "
+        "the run's duration.",
         "10min",
         refused=[600],
         default=None,
     )
     keep: Kept = about(
-        "What is kept at most of each stream that a command of `netwarp exec` prints, and of all files together that "
-        "commands leave. What is longer is cut, and files for which there is no room left are left out; the run's "
-        "status says so.",
+        "The most that is kept of each stream that a command of `netwarp exec` prints, and of all files together that "
+        "commands leave. Longer streams are cut, and files for which no room is left are left out; the run's status "
+        "says so.",
         "100M",
         refused=["100MB"],
         default=2**30,
@@ -95,8 +95,8 @@ class RunOptions(Model):
         "Which of the scenario's tuners is used; `default` means none.", "big", refused=["none"], default="default"
     )
     read: tuple[Annotated[Line, AfterValidator(_path)], ...] = about(
-        "Absolute paths of files and directories outside the scenario's own directory that its programs need. Whoever "
-        "runs it allows them with `--read`: a scenario cannot grant itself access ([SECURITY.md](../SECURITY.md)).",
+        "Absolute paths of files and directories outside the scenario's directory that its programs need. The user "
+        "allows them with `--read`: a scenario cannot grant itself access ([SECURITY.md](../SECURITY.md)).",
         ["/srv/payload"],
         refused=[["payload"]],
         default=(),
@@ -125,7 +125,7 @@ class Capture(Model):
 
 
 class Record(Model):
-    """What is recorded."""
+    """The records that a run keeps."""
 
     exact: bool = about(
         "Record every packet in every queue and the sender's state after every ACK; otherwise only samples.",
@@ -145,7 +145,7 @@ class Record(Model):
 
     @property
     def sample_ns(self) -> int:
-        """The sampling interval, decided."""
+        """The sampling interval: the given one, or the default."""
         if self.sample is not None:
             return self.sample
         return 1_000_000_000 if self.exact else 100_000_000

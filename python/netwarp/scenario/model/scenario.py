@@ -26,13 +26,14 @@ from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.run import Record, RunOptions
 from netwarp.scenario.model.study import Case, Expectation, Seeds
 from netwarp.scenario.model.views import view_name
+from netwarp.scenario.model.workload import Workload, of_flows
 from netwarp.scenario.source import Source
 
 
 class Scenario(Model):
-    """A validated scenario; `source` keeps the text it came from."""
+    """A validated scenario; `source` keeps its text."""
 
-    name: Name = about("What results are called.", "bufferbloat", refused=["two words", ""])
+    name: Name = about("The name of its results.", "bufferbloat", refused=["two words", ""])
     summary: str = about(
         "What it shows, in one line; `netwarp list` prints it.", "One flow fills a queue", refused=[1], default=""
     )
@@ -64,8 +65,8 @@ class Scenario(Model):
         default=(),
     )
     kernel: KernelName | None = about(
-        'The kernel that it runs on: a name of `netwarp kernel list`, or `"stock"`, netwarp\'s own. Unless given, what '
-        "`--kernel` says. See [kernels.md](kernels.md).",
+        'The kernel that it runs on: a name of `netwarp kernel list`, or `"stock"`, netwarp\'s own. Default: the '
+        "kernel of `--kernel`. See [kernels.md](kernels.md).",
         "patched",
         refused=[6.1, "", "two words"],
         default=None,
@@ -100,7 +101,7 @@ class Scenario(Model):
     expect: tuple[OnDemand[Expectation], ...] = about("Which results are expected.", default=())
     figures: tuple[OnDemand[FigureField], ...] = about(
         "The figures that a run draws: names as `netwarp plot` takes them, patterns included, and tables with a "
-        "`metric`, the axes `by` which it is drawn, and a `kind`. Unless given, they are chosen by what varies. See "
+        "`metric`, the axes `by` which it is drawn, and a `kind`. Default: they are chosen by what varies. See "
         "[figures.md](figures.md).",
         ["rtt-bulk", {"metric": "flow.goodput_mbps", "by": ["links.bottleneck.queue"]}],
         refused=[[""], [{"metric": "flow.goodput_mbps", "kind": "pie"}], "rtt-bulk"],
@@ -115,35 +116,40 @@ class Scenario(Model):
     _source: Source | None = PrivateAttr(default=None)
 
     @property
+    def workload(self) -> Workload:
+        """The workload: flows, a command or a session."""
+        return of_flows(self.duration, self.warmup)
+
+    @property
     def tuner(self) -> Tuner | None:
         """The tuner in use, if any."""
         return self.tuners.get(self.run.tuner)
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The names of all kernels that it runs on, at any point; without what can be none."""
+        """The names of all kernels that it runs on at any point, without values that cannot be one."""
         swept = self.sweep.get("kernel", ())
         named = (self.kernel, *swept, *(case.set["kernel"] for case in self.cases if "kernel" in case.set))
         return tuple(dict.fromkeys(name for name in named if isinstance(name, str) and KERNEL_NAME.fullmatch(name)))
 
     @property
     def loaded_modules(self) -> tuple[Module, ...]:
-        """All modules that its machine loads, in that order: `modules`, then those of the flows, each once."""
+        """All modules that its machine loads, in this order: `modules`, then those of the flows, each once."""
         of_flows = (module for flow in self.flows.values() if (module := module_of(getattr(flow, "cc", None))))
         return tuple({module.digest: module for module in (*self.modules, *of_flows)}.values())
 
     def given_sysctl(self, node: str) -> dict[str, str]:
-        """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""
+        """The sysctls that the scenario sets at a node: the node's, overridden by those of the tuner in use."""
         tuner = self.tuner
         return self.nodes[node].sysctl | (tuner.sysctl if tuner and tuner.tunes(node) else {})
 
     @property
     def source(self) -> Source:
-        """Where this scenario came from: its text, its data, and what was set from outside."""
+        """The source of this scenario: its text, its data, and the settings of the command line."""
         if self._source is None:
             raise ScenarioError("this scenario was not made by load_scenario, so it has no source")
         return self._source
 
 
 SECTIONS: tuple[Literal["nodes", "links", "flows", "tuners"], ...] = ("nodes", "links", "flows", "tuners")
-"""The tables whose keys are names the author gave."""
+"""The tables whose keys are names that the author chose."""

@@ -1,4 +1,4 @@
-"""A JSON Schema of the scenario format, for editors; docs/scenario.md is made of the same."""
+"""The JSON Schema of the scenario format, for editors; docs/scenario.md is made from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netwarp.units import format_duration, format_percent
 
 _DIRECTED = "Directed_"
 NOTES = ("refused", "beside")
-"""What fields say for the reference page, and what is no part of JSON Schema."""
+"""Keys of fields for the reference page that are not part of JSON Schema."""
 
 
 def scenario_schema() -> dict[str, Any]:
@@ -24,7 +24,7 @@ def scenario_schema() -> dict[str, Any]:
 def annotated_schema() -> dict[str, Any]:
     """The schema, with the `NOTES` of each field."""
     schema = Scenario.model_json_schema(by_alias=True, mode="validation")
-    # The core has no view of its own to show.
+    # The core has no view as an example.
     schema["properties"]["views"]["examples"] = [[name] for name in known_views()[:1]]
     cleaned: dict[str, Any] = _clean(schema, schema["$defs"])
     kept = {name: body for name, body in cleaned["$defs"].items() if _DIRECTED not in name}
@@ -34,7 +34,7 @@ def annotated_schema() -> dict[str, Any]:
 
 
 def _clean(node: Any, definitions: Mapping[str, Any]) -> Any:
-    """Say what a file says: no null, values as they are written, no titles that repeat a field's name."""
+    """Describe the file, not the model: no null, values as they are written, no titles that repeat a field's name."""
     if isinstance(node, list):
         return [_clean(item, definitions) for item in node]
     if not isinstance(node, dict):
@@ -70,13 +70,13 @@ def _one_of(node: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, A
 
 
 def title_of(schema: Mapping[str, Any]) -> str:
-    """The kind of value; of a property with directions that of one direction."""
+    """The kind of value; for a property with directions that of one direction."""
     plain = schema.get("anyOf", [schema])[0]
     return str(schema.get("title") or plain.get("title", ""))
 
 
 def as_written(value: Any, title: str) -> Any:
-    """A default as a file would spell it; None where it stands for what is not given."""
+    """A default as a file spells it; None if it stands for a missing value."""
     if isinstance(value, dict) and set(value) == {"forward", "reverse"}:
         value = value["forward"]
     if value is None or value in ([], {}) or (isinstance(value, dict) and title == ""):

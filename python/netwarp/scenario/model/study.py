@@ -1,4 +1,4 @@
-"""What is varied and which results are expected: the tables `cases` and `expect`, and the list of seeds."""
+"""Variations and expected results: the tables `cases` and `expect`, and the list of seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTERVAL = "interval"
 
 
 def _seeds(value: object) -> tuple[int, ...]:
-    """`N` is the seeds 1..N; a list is taken as it stands."""
+    """Read seeds: `N` means 1..N; a list is taken as it is."""
     numbers = value if isinstance(value, list | tuple) else None
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MAX_SEEDS:
@@ -28,7 +28,7 @@ def _seeds(value: object) -> tuple[int, ...]:
     if not numbers or any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**63 for n in numbers):
         raise ValueError("seeds are a number (3 means 1, 2, 3) or a list of whole numbers such as [1, 2, 3]")
     if len(set(numbers)) != len(numbers):
-        raise ValueError("a seed is listed twice; the same seed gives the same run, so it would add nothing")
+        raise ValueError("a seed is listed twice; the same seed gives the same run, so leave one of them out")
     return tuple(numbers)
 
 
@@ -88,7 +88,7 @@ class Case(Model):
 
 Scalar = str | int | float | bool
 Selection = dict[str, Scalar | tuple[Scalar, ...]]
-"""What to look at: `name`, `case`, `seed` or a swept path, and its value, or a list of values any of which will do."""
+"""A choice of results: `name`, `case`, `seed` or a swept path, and its value or a list of alternative values."""
 
 
 class Expectation(Model):

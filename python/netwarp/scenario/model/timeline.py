@@ -1,7 +1,7 @@
-"""The state of one direction of a link over a run: its start, its trace, its changes with ramps and repetitions, its
-outages, all resolved to moments at which something is set. Pure; times are ns from the start of the run.
+"""The state of one direction of a link over a run: its start, trace, changes (with ramps and repetitions) and outages,
+all resolved to moments at which something is set. Pure; times are ns from the start of the run.
 
-How moments follow from changes (`walk`) is the same for flows: see `flow_timeline`."""
+`flow_timeline` uses the same `walk` for flows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from netwarp.scenario.source import Keys
 from netwarp.units import format_duration
 
 CHANGEABLE = ("rate", *(found.name for found in CHANGING), "queue")
-"""What may change of a link."""
+"""The properties of a link that may change."""
 DEFAULT_STEPS = 50
-"""Into how many steps a ramp is divided that does not say."""
+"""The default number of steps of a ramp."""
 MAX_STATES = 100_000
 EVERYTHING_LOST = RandomLoss(p=1.0)
 
 
 @dataclass(frozen=True)
 class State:
-    """What one direction of a link is like at one moment; `queue` None is the default queue, `rate` None a trace's
-    opportunities instead of a rate."""
+    """The state of one direction of a link at one moment. `queue` is None for the default queue, `rate` is None if a
+    trace has opportunities instead of a rate."""
 
     rate: int | None
     queue: str | None
@@ -37,12 +37,12 @@ class State:
 
     @property
     def delay(self) -> int:
-        """In ns."""
+        """The delay in ns."""
         return int(self.wire["delay"])
 
     @property
     def jitter(self) -> Jitter:
-        """How much the delay varies."""
+        """The variation of the delay."""
         found: Jitter = self.wire["jitter"]
         return found
 
@@ -59,9 +59,9 @@ class State:
 
 @dataclass(frozen=True)
 class FlowState:
-    """What a group of flows is like at one moment: `rate` and `think` are None where its kind has none.
+    """The state of a group of flows at one moment: `rate` and `think` are None if its kind has none.
 
-    The first `active` of the group are active.
+    The first `active` flows of the group are active.
     """
 
     rate: int | None
@@ -78,11 +78,11 @@ class FlowState:
 
 
 S = TypeVar("S", State, FlowState)
-"""A state of what changes: of a link's direction, or of a group of flows."""
+"""The state of a link's direction, or of a group of flows."""
 
 
 class TimelineError(ValueError):
-    """Changes that do not go together; `keys` is where the file says so."""
+    """Changes that conflict; `keys` is their place in the file."""
 
     def __init__(self, keys: Keys, message: str) -> None:
         """`message` is a sentence for the scenario's author."""
@@ -92,7 +92,7 @@ class TimelineError(ValueError):
 
 @dataclass(order=True)
 class Entry:
-    """Something that is set at a moment; `order` breaks ties: traces first, then changes as the file has them."""
+    """A setting at a moment; `order` breaks ties: traces first, then changes in the order of the file."""
 
     at: int
     order: tuple[int, ...]
@@ -118,10 +118,10 @@ def timeline(scenario: Scenario, link: str, direction: int) -> tuple[tuple[int, 
 
 
 def walk(scenario: Scenario, entries: list[Entry], state: S, subject: str) -> Iterator[tuple[int, S]]:
-    """Every moment in order; a ramp begins from what it finds, and its steps join the queue then.
+    """Every moment with its state, in order; a ramp starts from the current state, and adds its steps when it begins.
 
-    `state` is that at the start, a frozen dataclass whose fields the entries name; `subject` says in messages what it
-    is of.
+    `state` is the initial state, a frozen dataclass whose fields the entries name; `subject` names its owner in
+    messages.
     """
     heapq.heapify(entries)
     busy: dict[str, tuple[int, int]] = {}
@@ -159,7 +159,7 @@ def _link_entries(scenario: Scenario, link: str, direction: int) -> list[Entry]:
 def add_changes(
     entries: list[Entry], changes: Iterable[tuple[int, Mapping[str, Any]]], scenario: Scenario, subject: str
 ) -> list[Entry]:
-    """The entries, and one for each time that one of these changes happens: which change it is, and what it sets."""
+    """The entries, and one more for each time that a change happens, with the change's index and values."""
     for index, values in changes:
         if values:
             moments = occurrences(scenario.changes[index], scenario.duration)
@@ -169,19 +169,19 @@ def add_changes(
 
 
 def bounded(moments: range, others: int, change: int, field_: str, subject: str) -> range:
-    """The moments of a change, unless they are too many to be made, with those of others that there are already."""
+    """The moments of a change. Raises TimelineError if there are too many, together with `others` made before."""
     if others + len(moments) > MAX_STATES:
         raise too_many(("changes", change, field_), subject)
     return moments
 
 
 def too_many(keys: Keys, subject: str) -> TimelineError:
-    """More moments than can be made."""
+    """The error for too many moments."""
     return TimelineError(keys, f"{subject} would change more than {MAX_STATES} times; take larger steps")
 
 
 def values_of(change: Change, direction: int) -> dict[str, Any]:
-    """What the change sets in this direction."""
+    """The values that the change sets in this direction."""
     named: dict[str, Any] = {name: getattr(change, name) for name in CHANGEABLE}
     return {
         name: value.of(direction)
@@ -191,7 +191,7 @@ def values_of(change: Change, direction: int) -> dict[str, Any]:
 
 
 def occurrences(change: Change, end_ns: int) -> range:
-    """When the change happens: once, or every `repeat` until the end of the run, `times` at most."""
+    """The moments of the change: one, or every `repeat` until the end of the run, `times` at most."""
     if change.repeat is None:
         return range(change.at, change.at + 1)
     last = end_ns if change.times is None else min(end_ns, change.at + change.times * change.repeat)
@@ -210,7 +210,7 @@ def _refuse_overlap(entry: Entry, busy: Mapping[str, tuple[int, int]], subject: 
 
 
 def _ramp(entry: Entry, change: Change, state: State | FlowState, subject: str) -> Iterator[Entry]:
-    """The steps of a ramp, evenly spaced (the last may be shorter), on the straight line from what is to what shall."""
+    """The steps of a ramp, evenly spaced (the last may be shorter), on the line from the current to the new value."""
     assert change.over is not None
     assert entry.change is not None
     over = change.over
@@ -222,12 +222,12 @@ def _ramp(entry: Entry, change: Change, state: State | FlowState, subject: str) 
                 values[name] = _between(name, state.value(name), target, (passed, over))
             except ValueError as error:
                 raise TimelineError(("changes", entry.change, name), str(error)) from None
-        # Its own steps are not checked against the ramp: they carry no change.
+        # Steps have no change, so that they are not checked for overlap with their own ramp.
         yield Entry(entry.at + passed, entry.order, None, values)
 
 
 def _between(name: str, start: Any, end: Any, part: tuple[int, int]) -> Any:
-    """The value `part` (n of m) of the way from start to end. Raises ValueError if there is no such way."""
+    """The value at `part` (n of m) of the way from start to end. Raises ValueError if they cannot be interpolated."""
     passed, whole = part
     if passed == whole:
         return end
@@ -236,12 +236,12 @@ def _between(name: str, start: Any, end: Any, part: tuple[int, int]) -> Any:
     if isinstance(start, Distribution) and isinstance(end, Distribution):
         if start.distribution == end.distribution:
             return end.model_copy(update={"mean": _between(name, start.mean, end.mean, part)})
-        raise ValueError(f"a ramp of `think` keeps its distribution; it was {start.distribution}, name the same")
+        raise ValueError(f"a ramp of `think` keeps its distribution; it was {start.distribution}: name the same")
     return start + round((end - start) * passed / whole)
 
 
 def _outages(scenario: Scenario, link: str, direction: int) -> list[tuple[int, int]]:
-    """From when until when nothing gets through, in order, those that touch made one."""
+    """The intervals in which no packet gets through, in order; adjacent ones are merged."""
     found: list[tuple[int, int]] = []
     for index, change in enumerate(scenario.changes):
         lasts = change.outage.of(direction) if change.link == link and change.outage else None
@@ -258,7 +258,7 @@ def _outages(scenario: Scenario, link: str, direction: int) -> list[tuple[int, i
 
 
 def _with_outages(states: Mapping[int, State], outages: list[tuple[int, int]]) -> list[tuple[int, State]]:
-    """The states with everything lost during outages; what changes meanwhile shows when they end."""
+    """The states with a loss of 100 % during outages; changes made meanwhile take effect when they end."""
     marks: dict[int, bool] = {}
     for start, end in outages:
         marks |= {start: True, end: False}
@@ -272,7 +272,7 @@ def _with_outages(states: Mapping[int, State], outages: list[tuple[int, int]]) -
 
 
 def without_repetition(states: list[tuple[int, S]]) -> tuple[tuple[int, S], ...]:
-    """The states without those that are as the one before."""
+    """The states without those that equal their predecessor."""
     kept = states[:1]
     for at, state in states[1:]:
         if state != kept[-1][1]:

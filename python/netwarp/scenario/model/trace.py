@@ -1,11 +1,11 @@
-"""Traces: the state of a link over time, from a file. Two formats, distinguished by the first line.
+"""Traces: the state of a link over time, from a file. The first line distinguishes the two formats.
 
 **CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's units (`12mbit`) or plain bit/s;
 delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
-empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins again; without
-one, the last row holds to the end of the run.
+empty cell leaves its property as it was. A last row with only a time says when the trace begins again; without it,
+the last row holds to the end of the run.
 
-**Mahimahi**: one whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; see opportunities.py.
+**Mahimahi**: each line is a whole number of milliseconds, an opportunity to deliver 1504 bytes; see opportunities.py.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from netwarp.words import did_you_mean
 
 COLUMNS = ("time", "rate", "delay", "loss")
 KEPT = "traces"
-"""The folder of a result that holds the traces its scenario names."""
+"""The folder of a result that holds the traces which its scenario names."""
 MAX_ROWS = 200_000
-"""Twice what a link may change in a run, as a trace may be longer than the run."""
+"""Twice the changes that a link may have in a run, since a trace may be longer than the run."""
 MAX_BYTES = 16 * 2**20
 NS_PER_S = 10**9
 
@@ -44,7 +44,7 @@ _WHOLE = re.compile(r"\d+", re.ASCII)
 
 
 class Row(NamedTuple):
-    """What a link is like from `at_ns` of the trace on; None: as before. `line` is where the file says so."""
+    """The state of a link from `at_ns` of the trace on; None: as before. `line` is the line of the file."""
 
     at_ns: int
     rate_bps: int | None
@@ -54,8 +54,8 @@ class Row(NamedTuple):
 
 
 class Trace(Model):
-    """A trace that was read: its rows in the order of time, and when it begins again (None: never); or, with
-    no rows, the opportunities of a Mahimahi trace."""
+    """A loaded trace: its rows in the order of time, and when it begins again (None: never); or, without rows, the
+    opportunities of a Mahimahi trace."""
 
     name: str
     rows: tuple[Row, ...] = ()
@@ -64,13 +64,13 @@ class Trace(Model):
 
     @property
     def first_rate_bps(self) -> int | None:
-        """The rate at the start (of opportunities: their average); None if the trace gives none."""
+        """The initial rate (for opportunities their average); None if the trace has none."""
         if self.opportunities is not None:
             return self.opportunities.mean_rate_bps
         return self.rows[0].rate_bps if self.rows[0].at_ns == 0 else None
 
     def until(self, end_ns: int) -> Iterator[Row]:
-        """The rows of a run that ends at `end_ns`, with the times of the run, over and over where the trace repeats."""
+        """The rows of a run that ends at `end_ns`, with times of the run, repeated if the trace repeats."""
         start_ns = 0
         while self.rows and start_ns < end_ns:
             for row in self.rows:
@@ -83,7 +83,7 @@ class Trace(Model):
 
     @model_serializer
     def _identity(self) -> dict[str, str]:
-        """What decides a result: what the file says, not what it is called."""
+        """The part that decides a result: the file's content, not its name."""
         content: object = [(row.at_ns, row.rate_bps, row.delay_ns, row.loss and row.loss.words()) for row in self.rows]
         if self.opportunities is not None:
             content = self.opportunities
@@ -97,8 +97,8 @@ def shipped_traces() -> dict[str, Path]:
 
 
 def kept_name(value: str) -> str:
-    """The name under which a result keeps the trace that a scenario calls `value`: its own, and where it names a
-    folder, a few digits of the whole name, since two folders may hold files of one name."""
+    """The name under which a result keeps the trace that a scenario calls `value`: its file name and, if it names a
+    folder, a few digits of a hash of the whole name, since two folders may hold files of the same name."""
     path = Path(value)
     if path.name == value:
         return value
@@ -106,7 +106,7 @@ def kept_name(value: str) -> str:
 
 
 def _find(value: str, folder: Path) -> Path:
-    """The file of this name in `folder`; else the one that a result keeps of it; else the shipped one."""
+    """The file of this name in `folder`; else the copy that a result keeps; else the shipped one."""
     path = folder / value
     kept = folder / KEPT / kept_name(value)
     if path.is_file() or (not kept.is_file() and value not in shipped_traces()):
@@ -115,8 +115,8 @@ def _find(value: str, folder: Path) -> Path:
 
 
 def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
-    """The files that a scenario's data names as traces, shipped ones left out: the name under which a result keeps it
-    → its content. Sweeps and cases count."""
+    """The files that a scenario's data names as traces, also in sweeps and cases, without shipped ones: the name under
+    which a result keeps it → its content."""
     named = [as_table(link).get("trace") for link in as_table(data.get("links")).values()]
     named += [value for path, value in varied(data) if _is_trace(path)]
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
@@ -131,11 +131,11 @@ def _is_trace(path: str) -> bool:
 
 
 def load_trace(value: object, folder: Path) -> Trace:
-    """The trace of this name: a file (relative to `folder`), or a shipped one. Raises ValueError with a sentence."""
+    """Load a trace by name: a file (relative to `folder`) or a shipped one. Raises ValueError with a sentence."""
     if isinstance(value, Trace):
         return value
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise ValueError('a trace is the name of a file or of a shipped trace, such as "lte"')
+        raise ValueError('a trace must be the name of a file or of a shipped trace, such as "lte"')
     shipped = shipped_traces()
     path = _find(value, folder)
     try:
@@ -156,7 +156,7 @@ def load_trace(value: object, folder: Path) -> Trace:
 
 @lru_cache(maxsize=8)
 def parse_trace(text: str, name: str) -> Trace:
-    """The trace in a text; `name` stands for the file in messages (`name:line: …`). Raises ValueError."""
+    """Parse the text of a trace; `name` stands for the file in messages (`name:line: …`). Raises ValueError."""
     lines = _lines(text)
     first = next(lines, None)
     if first is None:
@@ -172,7 +172,7 @@ def parse_trace(text: str, name: str) -> Trace:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with content, with their numbers; one after another, since a trace may have millions."""
+    """The lines with content and their numbers; an iterator, since a trace may have millions of lines."""
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         if (content := line.strip()) and not content.startswith("#"):
             yield number, content
@@ -223,7 +223,7 @@ def _row(columns: list[str], line: str, number: int) -> Row:
 
 
 def _rate(cell: str) -> int:
-    """bit/s; a rate of zero is not one, as nothing would ever follow the frame that meets it."""
+    """Parse a rate in bit/s. Zero is refused, since the frame that is sent at this rate would never end."""
     text = f"{round(Fraction(cell))}bit" if _NUMBER.fullmatch(cell) else cell
     try:
         return parse_positive_rate(text)
@@ -236,7 +236,7 @@ def _delay(cell: str) -> int:
 
 
 def _from_context(value: object, info: ValidationInfo) -> Any:
-    """The trace, looked for in the folder of the scenario (validation's context)."""
+    """Load the trace from the folder of the scenario (validation's context)."""
     return load_trace(value, folder_in(info.context, str(value)))
 
 

@@ -1,4 +1,4 @@
-"""Names of views: what a scenario may ask for beyond the tables and figures that every result gets."""
+"""Names of views, which a scenario may request in addition to the tables and figures of every result."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from netwarp.studies import registry
 
 
 def known_views() -> list[str]:
-    """The views that studies offer, by their names in a scenario, sorted."""
+    """The names of the views that studies offer, sorted."""
     return registry.names("views")
 
 
 def view_name(value: str) -> str:
-    """The name, if there is such a view. Raises ValueError."""
+    """Check that there is a view of this name, and return the name. Raises ValueError."""
     known = known_views()
     if value not in known:
         here = f'there is no view "{value}"{did_you_mean(value, known)}'

@@ -1,4 +1,4 @@
-"""What the author of a valid scenario should know of it: where the kernel differs from its documentation."""
+"""Notes for the author of a valid scenario: cases in which the kernel differs from its documentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
 Finder = Callable[[Scenario], Iterable[Found]]
-"""Finds what is to be noted of a scenario without sweep and cases, and the keys of what it is about."""
+"""Finds notes on a scenario without sweep and cases, each with the keys of its subject."""
 
 _OF_QUEUES = ("changes", "duration", "jitter", "loss", "queue", "trace", "tuner")
 _OF_PATHS = ("cc", "count", "delay", "ends", "forward", "from", "mtu", "offload", "rate", "sysctl", "to", "tool")
@@ -28,10 +28,10 @@ _CONCERNED = frozenset((*_OF_QUEUES, *_OF_PATHS))
 
 
 def notes(scenario: Scenario, *finders: Finder, cases: Sequence[str] | None = None) -> list[Problem]:
-    """Every note on any point of these cases (None: of all) once, with its place in the file.
+    """Every note on any point of these cases (None: all cases) once, with its place in the file.
 
-    Where a sweep or a case sets what it is about, that is its place. `finders` are those of later stages, which know
-    more of the network.
+    The place is in the sweep or the case if that sets the note's subject. `finders` are those of later stages, which
+    know more about the network.
     """
     replaced: list[Problem] = []
     if cases is None:
@@ -52,9 +52,9 @@ def _replacement(given: str, setting: Sequence[Case]) -> Problem:
 def _at_every_point(
     scenario: Scenario, cases: Sequence[str] | None, finders: Iterable[Finder]
 ) -> Iterator[tuple[Found, Keys]]:
-    """What is found at each point, and where the file says it.
+    """The findings at each point, with their places in the file.
 
-    Axes on which no note depends stay at their first value.
+    Axes on which no note depends keep their first value.
     """
     axes = axes_of(scenario)
     resolver = Resolver(scenario, axes)
@@ -64,14 +64,14 @@ def _at_every_point(
             point = Point(case, indices)
             replaced = resolver.replacements(point)
             if replaced is None or resolver.problems:
-                return  # the plan will say what is wrong
+                return  # the plan reports the problems
             there = resolver.scenario(replaced, scenario.seeds[0])
             for note in (note for find in finders for note in find(there)):
                 yield note, _origin(note[0], point, axes, scenario)
 
 
 def _origin(keys: Keys, point: Point, axes: tuple[Axis, ...], scenario: Scenario) -> Keys:
-    """Where the file says what stands at `keys` at this point: in the sweep, in the case, else in its own place."""
+    """The place in the file of the value at `keys` at this point: in the sweep, in the case, else at `keys` itself."""
     wanted = tuple(map(str, keys))
     for axis in axes:
         if axis.keys[: len(wanted)] == wanted:
@@ -83,7 +83,7 @@ def _origin(keys: Keys, point: Point, axes: tuple[Axis, ...], scenario: Scenario
 
 
 def _lost_queues(scenario: Scenario) -> Iterator[Found]:
-    """Changes of queues that lose what waits."""
+    """Find changes of queues that lose waiting packets."""
     for name, link in scenario.links.items():
         for direction in range(2):
             for (_, before), (at, after) in pairwise(timeline(scenario, name, direction)):
@@ -94,7 +94,7 @@ def _lost_queues(scenario: Scenario) -> Iterator[Found]:
 
 
 def _correlations(scenario: Scenario) -> Iterator[Found]:
-    """What the records of a wire's properties say about their values."""
+    """Find notes of the wire's properties on their values."""
     for name, link in scenario.links.items():
         for direction in range(2):
             for found in PROPERTIES:
@@ -103,8 +103,11 @@ def _correlations(scenario: Scenario) -> Iterator[Found]:
 
 
 def _adaptive_red(scenario: Scenario) -> Iterator[Found]:
-    """tc names the flag in TCA_RED_FLAGS (red_parse_opt() in iproute2's q_red.c, here 6.1); the kernel starts the timer
-    that adapts max_p by tc_red_qopt.flags alone (__red_change() in sch_red.c)."""
+    """Find adaptive RED queues, which do not adapt.
+
+    tc passes the flag in TCA_RED_FLAGS (red_parse_opt() in iproute2's q_red.c, here 6.1); the kernel starts the timer
+    that adapts max_p by tc_red_qopt.flags alone (__red_change() in sch_red.c).
+    """
     for name in scenario.links:
         for direction in range(2):
             if any(_is_adaptive(state.queue) for _, state in timeline(scenario, name, direction)):

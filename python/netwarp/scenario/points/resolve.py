@@ -1,7 +1,7 @@
-"""A point of a sweep → the scenario at that point, without validating again what the point does not touch.
+"""Resolves a point of a sweep to its scenario, without validating again the sections that the point does not change.
 
-The base scenario was validated once. A point replaces a few sections (a link, a flow, the run options …); each
-distinct replacement is validated once and kept, and so is its canonical JSON, of which run ids are made.
+The base scenario was validated once. A point replaces a few sections (a link, a flow, the run options …). Each
+distinct replacement is validated once and kept, with its canonical JSON, from which run ids are made.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def canonical_json(value: object) -> str:
 
 @cache
 def _adapter(model: type[Scenario], field: str) -> TypeAdapter[Any]:
-    """What validates a section of a scenario; of a table one of its entries."""
+    """The validator of a section of a scenario; for a table that of one of its entries."""
     kind = get_type_hints(model, include_extras=True)[field]
     return TypeAdapter(get_args(kind)[1] if field in SECTIONS else kind)
 
 
 def _plain(value: object, uncounted: set[str]) -> object:
-    """A section as plain data, without the fields of it that decide nothing."""
+    """A section as plain data, without the fields that decide nothing."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude=uncounted)
     if isinstance(value, tuple):
@@ -66,7 +66,7 @@ def _plain(value: object, uncounted: set[str]) -> object:
 
 
 class Resolver:
-    """Turns points into scenarios and their canonical JSON; `problems` collects what is wrong with any of them."""
+    """Turns points into scenarios and their canonical JSON; `problems` collects the problems of all points."""
 
     def __init__(self, base: Scenario, axes: Sequence[Axis]) -> None:
         """Prepare for points along `axes` of the validated scenario `base`."""
@@ -88,7 +88,7 @@ class Resolver:
         changes = changes or any("trace" in path.split(".") for path in paths)
         alone = _INDEPENDENT - {*DIRECTED, "mtu"} if changes else _INDEPENDENT
         if names_modules(base.source.data):
-            alone -= {"cc"}  # two modules may be in each other's way
+            alone -= {"cc"}  # two modules may conflict
         self._dependent = [i for i, axis in enumerate(axes) if alone.isdisjoint(axis.keys)]
 
     def replacements(self, point: Point) -> dict[SectionKey, Section] | None:
@@ -114,7 +114,7 @@ class Resolver:
         return None
 
     def sections(self) -> Iterator[tuple[SectionKey, Any]]:
-        """Every section that some point has, validated, each once: the base's own where it was not always replaced."""
+        """Every validated section that some point has, each once; that of the base unless every point replaced it."""
         for key, section in self._base_sections.items():
             if self._replaced[key] < self._points:
                 yield key, section.value
@@ -136,10 +136,10 @@ class Resolver:
         return scenario
 
     def canonical(self, replaced: Mapping[SectionKey, Section]) -> str:
-        """Canonical JSON of what decides a run's result.
+        """Canonical JSON of everything that decides a run's result, without the fields in `UNCOUNTED`.
 
         Quantities are integers, defaults are filled in. Nodes, links and flows are lists, since their order decides
-        addresses, indices and ports; the order of keys within them decides nothing. What `UNCOUNTED` names is left out.
+        addresses, indices and ports; the order of keys within them decides nothing.
         """
         sections = {**self._base_sections, **replaced}
         parts = {name: self._canonical_field(name, sections) for name in _counted(type(self.base))}
@@ -189,7 +189,7 @@ class Resolver:
         return _section(key[0], value)
 
     def _check(self, point: Point, replaced: Mapping[SectionKey, Section]) -> None:
-        """Hold the parts of the point against each other, once for all points that cannot differ in the outcome."""
+        """Check the parts of the point against each other, once for all points with the same outcome."""
         signature = (point.case.name if point.case else None, *(point.indices[i] for i in self._dependent))
         if signature in self._checked:
             return
@@ -212,7 +212,7 @@ class Resolver:
     def _report(
         self, found: Sequence[tuple[Keys, str]], origins: Sequence[tuple[tuple[str, ...], Keys, object]]
     ) -> None:
-        """Findings at a point, reported at the axis or case that led to them if that is known."""
+        """Report findings at a point, at the axis or case that caused them if that is known."""
         located: list[tuple[Keys, str]] = []
         for keys, why in found:
             same = [(o, v) for path, o, v in origins if keys[: len(path)] == path or path[: len(keys)] == keys]

@@ -16,7 +16,7 @@ from netwarp.scenario.source import Source
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that is varied: its path as written, the same as keys, and its values as written."""
+    """One swept path: as written, as keys, and its values as written."""
 
     path: str
     keys: tuple[str, ...]
@@ -59,10 +59,10 @@ def cases_of(scenario: Scenario, names: Sequence[str] | None = None) -> tuple[Ca
 
 
 def with_swept_cases(scenario: Scenario) -> Scenario:
-    """The scenario in which each `--sweep` of what cases set, each of them that alone, is a case for each value.
+    """The scenario in which a `--sweep` of a path that replaces cases becomes one case for each value.
 
-    So the values of the file are replaced by one's own, and compared with the same baseline. Other axes stay, and are
-    multiplied with the cases; what cannot be is left for `check_given` to refuse.
+    It replaces the cases that set this path and nothing else, so that the given values are compared with the same
+    baseline. Other axes stay and are multiplied with the cases; `check_given` refuses those that conflict with cases.
     """
     source = scenario.source
     for axis, given, setting in replaced_cases(scenario):
@@ -76,7 +76,7 @@ def with_swept_cases(scenario: Scenario) -> Scenario:
             "sweep": sweep,
             "cases": [{"name": case.name, "set": case.set} for case in cases],
         }
-        # What is wrong with a value is said of the option that gave it.
+        # A problem with a value is reported for the option that gave it.
         origins = {f"cases.{number}": given for number in range(at, at + len(values))}
         source = replace(source, data=data, overrides={**source.overrides, **origins})
         scenario = scenario.model_copy(update={"cases": cases, "sweep": sweep})
@@ -85,7 +85,7 @@ def with_swept_cases(scenario: Scenario) -> Scenario:
 
 
 def replaced_cases(scenario: Scenario) -> list[tuple[Axis, str, list[Case]]]:
-    """The axes that take the place of cases, the option that gave each, and the cases."""
+    """The axes that replace cases, the option that gave each, and the cases."""
     source = scenario.source
     found = []
     for axis in axes_of(scenario):
@@ -101,13 +101,13 @@ def _paths(case: Case, source: Source) -> list[tuple[str, ...]]:
 
 
 def check_given(scenario: Scenario, cases: Sequence[Case | None]) -> None:
-    """Refuse `--set` and `--sweep` of what one of the cases sets. Raises ScenarioError."""
+    """Refuse `--set` and `--sweep` of a path that one of the cases sets. Raises ScenarioError."""
     data = scenario.source.data
     problems = []
     for path, given in scenario.source.overrides.items():
         axis = swept_path(path)
         if path.startswith("cases.") or (axis is not None and axis not in scenario.sweep):
-            continue  # it has taken the place of cases
+            continue  # it has replaced cases
         keys = tuple(path.split(".")) if axis is None else resolve_path(axis, data)
         setting = [case for case in cases if case and any(_overlap(keys, own) for own in _paths(case, scenario.source))]
         if setting:
@@ -122,7 +122,7 @@ def check_given(scenario: Scenario, cases: Sequence[Case | None]) -> None:
 
 
 def _overlap(keys: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether one of two paths is the other, or leads to it."""
+    """Whether two paths are the same, or one is a prefix of the other."""
     return all(a == b for a, b in zip(keys, others, strict=False))
 
 
@@ -134,5 +134,5 @@ def points_of(axes: Sequence[Axis], cases: Sequence[Case | None]) -> Iterator[Po
 
 
 def case_settings(case: Case | None, data: JsonObject) -> list[tuple[tuple[str, ...], Any]]:
-    """What a case sets, as keys and values."""
+    """The settings of a case, as keys and values."""
     return [(resolve_path(path, data), value) for path, value in (case.set if case else {}).items()]

@@ -1,4 +1,4 @@
-"""Coexistence: each congestion control beside each."""
+"""The coexistence matrix: each congestion control beside each other one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The share that a flow gets beside another, and the harm to it, for each pair of congestion controls."""
+"""The share of a flow beside another, and the harm to it, for each pair of congestion controls."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from statistics import median
 import polars as pl
 
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 
 _CONTROL = re.compile(r"flows\.([^.]+)\.cc")
 
@@ -18,8 +19,8 @@ _CONTROL = re.compile(r"flows\.([^.]+)\.cc")
 class Pair:
     """A flow with the control `own` beside one with the control `other`: medians over the seeds.
 
-    `share` is its part of the goodput of both; `harm` what it loses of the goodput that it has alone, None where no run
-    of it alone was made; `seeds` counts the runs.
+    `share` is its part of the goodput of both; `harm` is the part that it loses of its goodput without the other flow,
+    None if there is no run without it; `seeds` counts the runs.
     """
 
     own: str
@@ -32,14 +33,14 @@ class Pair:
 
 
 def swept_controls(result: ResultDir) -> list[str]:
-    """The axes that are congestion controls of flows, in their order."""
+    """The axes of flows' congestion controls, in their order."""
     return [axis for axis in result.axes if _CONTROL.fullmatch(axis)]
 
 
 def pairs(summary: pl.DataFrame, own: str, other: str) -> Iterator[Pair]:
     """The pairs of values of the two axes, in the plan's order, of all good runs in which both flows sent data."""
     names = [axis.split(".")[1] for axis in (own, other)]
-    rows = summary.filter(pl.col("status") == "ok", pl.col("scope") == "flow", pl.col("name").is_in(names))
+    rows = summary.filter(pl.col("status") == RunStatus.OK, pl.col("scope") == "flow", pl.col("name").is_in(names))
     found: dict[tuple[str, str], list[tuple[float, float, float | None]]] = {}
     for part in rows.partition_by("run_id", maintain_order=True):
         values = {(name, metric): value for name, metric, value in part.select("name", "metric", "value").iter_rows()}

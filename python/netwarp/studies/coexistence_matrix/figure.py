@@ -18,12 +18,12 @@ from netwarp.studies.coexistence_matrix.analysis import Pair
 _CELL_IN = 0.55
 _HEAD_GAP_IN, _TITLE_IN, _FOOT_IN, _GAP_IN, _RIGHT_IN = 0.1, 0.3, 0.75, 0.45, 0.15
 _WHITE_FROM = 0.3
-"""From how far from the middle of the colours numbers are white."""
+"""The distance from the middle of the colours from which numbers are white."""
 
 
 @dataclass(frozen=True)
 class _Map:
-    """One of the maps: what it shows, in which colours, and its value for each pair of controls."""
+    """One of the maps: its title, its colours, and its value for each pair of controls."""
 
     words: str
     colours: str
@@ -31,7 +31,7 @@ class _Map:
 
 
 def draw(rows: Sequence[Pair], result: ResultDir, axes: Sequence[str], stem: Path) -> list[Path]:
-    """Returns the files. Raises StoreError."""
+    """Draw the figure; return the files. Raises StoreError."""
     known = [axis_values(result, axis) for axis in axes]
     owns, others = list(dict.fromkeys(row.own for row in rows)), list(dict.fromkeys(row.other for row in rows))
     values = {(row.own, row.other): row for row in rows}
@@ -77,7 +77,7 @@ def draw(rows: Sequence[Pair], result: ResultDir, axes: Sequence[str], stem: Pat
 
 
 def _map(axes: Axes, grid: np.ndarray, colours: str) -> None:
-    """A map with its numbers; of harm below 0, which is a gain, the colour of 0."""
+    """Draw a map with its numbers; harm below 0, which is a gain, has the colour of 0."""
     axes.imshow(np.ma.masked_invalid(grid), aspect="auto", cmap=colours, vmin=0.0, vmax=1.0)
     for (row, column), value in np.ndenumerate(grid):
         text = f"{value:.2f}" if np.isfinite(value) else "–"

@@ -1,4 +1,4 @@
-"""Who gets the link when two flows share it: each congestion control beside each, as a table and as two maps.
+"""The shares of two flows on one link: each congestion control beside each other one, as a table and as two maps.
 
 Writes `coexistence-matrix/matrix.csv`, one row for each pair, with the share of the first flow and the harm to it, and
 a figure of both. A scenario for it sweeps `flows.A.cc` and `flows.B.cc` of two flows, and the harm needs a run of each
@@ -20,7 +20,7 @@ FOLDER = "coexistence-matrix"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
-    """The table and the figure. Raises StoreError where the congestion controls of two flows are not swept."""
+    """Write the table and the figure. Raises StoreError unless the congestion controls of two flows are swept."""
     axes = swept_controls(result)
     if len(axes) < 2:
         raise StoreError("the view coexistence-matrix needs two axes such as flows.a.cc and flows.b.cc to sweep")
@@ -30,7 +30,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     write_atomic(folder / "matrix.csv", table.write_csv)
     written = [folder / "matrix.csv"]
     if figures and rows:
-        # Lazily: matplotlib takes long to import, and tables need none.
+        # Imported lazily: matplotlib takes long to load, and tables do not need it.
         from netwarp.studies.coexistence_matrix.figure import draw  # noqa: PLC0415
 
         written += draw(rows, result, axes, result.plots / FOLDER)

@@ -1,4 +1,4 @@
-"""What the connection monitor saw: the sender's tcp_info over time, sampled."""
+"""The samples of the connection monitor: the sender's tcp_info over time."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 
 INFINITE_SSTHRESH_PKTS = 0x7FFFFFFF
-"""TCP_INFINITE_SSTHRESH: before the first loss there is no slow-start threshold."""
+"""TCP_INFINITE_SSTHRESH, the value before the first loss, when there is no slow-start threshold."""
 SYN_SENT = 2
-"""TCP_SYN_SENT: nothing is known of the peer yet, and its window is 0."""
+"""TCP_SYN_SENT: the peer has not answered yet, and its window is 0."""
 
 
 _UNITS = {column.name: column.unit for column in SOCKET_COLUMNS}
@@ -21,7 +21,7 @@ _UNITS = {column.name: column.unit for column in SOCKET_COLUMNS}
 class Monitored:
     """A metric of the monitor: its column in sockets.arrows, a title, and the unit of figures: `factor` × the column.
 
-    `counter`: it only grows, so that its last value says what its mean does not.
+    `counter`: it only grows, so that its last value counts, not its mean.
     """
 
     column: str
@@ -53,13 +53,13 @@ METRICS = (
 def monitored(run: RunDir) -> dict[str, pl.DataFrame]:
     """Samples of each flow's sending sockets by the flow's name: time_s and the columns of METRICS, in their units.
 
-    Only sockets that have sent data, from when the peer answered, in order of time; a flow of several connections has
-    the samples of all of them. Without records a flow is absent.
+    They are of sockets that have sent data, since the peer answered, in order of time; a flow of several connections
+    has the samples of all of them. A flow without records is absent.
     """
     key = ["source", "source_port", "destination", "destination_port"]
     connected = run.scan("sockets").filter(pl.col("state") != SYN_SENT)
     frame = connected.select("time_ns", *key, *(m.column for m in METRICS)).collect()
-    # Samples do not tell which of iperf3's connections came first, but the one that carries no data sends least.
+    # Samples do not show which of iperf3's connections is the control connection, but it sends least.
     sent = frame.group_by(key).agg(pl.col("bytes_sent").max()).filter(pl.col("bytes_sent") > 0)
     sockets = sent.sort("bytes_sent", *key).select(key).with_row_index("tuple_id")
     flow_of = flow_of_tuples(sockets.with_columns(protocol=pl.lit(TCP)), run.description.flows)
@@ -67,7 +67,7 @@ def monitored(run: RunDir) -> dict[str, pl.DataFrame]:
     values = [
         pl.col(m.column).cast(pl.Float64)
         for m in METRICS
-        if m.column != "snd_ssthresh_pkts"  # absent as long as there is none
+        if m.column != "snd_ssthresh_pkts"  # absent before the first loss
     ]
     threshold = pl.when(pl.col("snd_ssthresh_pkts") < INFINITE_SSTHRESH_PKTS).then("snd_ssthresh_pkts").cast(pl.Float64)
     samples = frame.join(sockets, on=key).select(

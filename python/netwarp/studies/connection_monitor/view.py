@@ -1,8 +1,8 @@
 """Every metric of the connection monitor over time, compared as the figures are, and a table of the differences.
 
-`connection-monitor/differences.csv` has for each run, flow and metric the value (the mean over its samples, of counters
-the last), in the unit of its column, beside that of the baseline, if the scenario names one. A run that failed, as one
-in which a flow moved no data, has one row with the reason and no values, and no curve.
+`connection-monitor/differences.csv` has the value of each run, flow and metric (the mean of its samples, for counters
+the last), in the unit of its column, beside that of the baseline, if the scenario names one. A run that failed, for
+example because a flow moved no data, has one row with the reason and no values, and no curve.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ FOLDER = "connection-monitor"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
-    """Write the table and, if asked to, a figure for each metric, flow and comparison. Raises StoreError."""
+    """Write the table and, if `figures`, a figure for each metric, flow and comparison. Raises StoreError."""
     folder = make_folder(result.path / FOLDER)
     table = differences(result)
     write_atomic(folder / "differences.csv", table.write_csv)
@@ -69,12 +69,12 @@ def _rows(result: ResultDir) -> Iterator[dict[str, Any]]:
 
 
 def _elsewhere(row: dict[str, Any]) -> str:
-    """Where a run stands on all axes but the case."""
+    """The values of a run on all axes but the case."""
     return repr({path: value for path, value in row["point"].items() if path != CASE})
 
 
 def _curves(run: RunDir) -> RunCurves:
-    """A quantity for each metric and group of flows, a curve for each flow of it."""
+    """A quantity for each metric and group of flows, with a curve for each flow of the group."""
     groups = {flow.name: flow.group for flow in run.description.flows}
     curves: dict[Quantity, list[Curve]] = {}
     for flow, samples in monitored(run).items():

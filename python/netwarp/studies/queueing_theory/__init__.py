@@ -1,4 +1,4 @@
-"""One Poisson source into one link at several loads (`md1`, `mm1`, `mm1k`), beside queueing theory."""
+"""One Poisson source into one link at several loads (`md1`, `mm1`, `mm1k`), compared with queueing theory."""
 
 from pathlib import Path
 

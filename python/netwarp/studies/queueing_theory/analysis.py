@@ -1,4 +1,4 @@
-"""Means that were measured at each load, beside what theory says of the queue."""
+"""Measured means at each load, compared with queueing theory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEAR = 0.02
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is compared: `field` of Means times `factor`, and the metric that measures it."""
+    """A compared quantity: `field` of Means times `factor`, and the metric that measures it."""
 
     name: str
     unit: str
@@ -28,7 +28,7 @@ class Quantity:
     metric: str
 
     def of(self, means: Means) -> float:
-        """The quantity in its unit."""
+        """The quantity of these means, in its unit."""
         return float(getattr(means, self.field)) * self.factor
 
 
@@ -42,11 +42,11 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class Compared:
-    """One quantity at one load: the mean over seeds with its interval, and what theory says.
+    """One quantity at one load: the mean over seeds with its interval, and the value of theory.
 
     `ideal` is theory for exponential sizes of the same mean. `ratio` is measured / theory; it and `inside` (whether the
-    interval holds theory) are absent where a loss is so rare that not every seed saw it. Of many 95 % intervals one in
-    twenty misses; `plausible` is by the wider ones that hold for all of the study's loads together (Bonferroni).
+    interval contains theory) are absent if a loss is so rare that not every seed has one. One in twenty 95 % intervals
+    misses; `plausible` uses the wider ones that hold for all of the study's loads together (Bonferroni).
     """
 
     load: float
@@ -81,7 +81,7 @@ def compare_with_theory(summary: pl.DataFrame, loads: dict[str, float], system: 
             if quantity.field == "loss" and system.room is None:
                 continue
             rows = summary.filter(pl.col("run_id").is_in(runs), scope=quantity.scope, metric=quantity.metric)
-            # Of the two ends of the link the other one's queue is empty, and its mean length 0.
+            # The queue at the other end of the link is empty, with a mean length of 0.
             values = rows.group_by("run_id", maintain_order=True).agg(pl.col("value").max())["value"].to_list()
             if values:
                 yield _compared(load, quantity, values, system, together)
@@ -111,7 +111,7 @@ def _compared(load: float, quantity: Quantity, values: Sequence[float], system: 
 
 
 def findings_of(rows: Sequence[Compared]) -> Iterator[Finding]:
-    """For each quantity, whether theory holds at every load: inside the intervals of all of them, or within 2 %."""
+    """For each quantity, whether theory holds at every load: inside the joint intervals, or within 2 %."""
     for name in dict.fromkeys(row.quantity for row in rows):
         its = [row for row in rows if row.quantity == name and row.ratio is not None]
         if not its:

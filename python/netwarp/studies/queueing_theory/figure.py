@@ -19,7 +19,7 @@ _MEASURED, _THEORY, _IDEAL = style.INK, CATEGORICAL[0], CATEGORICAL[1]
 
 
 def draw(system: System, rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
-    """A column for each quantity; returns the files. Raises StoreError."""
+    """Draw a column for each quantity; return the files. Raises StoreError."""
     shown = [quantity for quantity in _SHOWN if any(row.quantity == quantity for row in rows)]
     with style.drawing_wide():
         figure = style.new_figure(_HEIGHT_IN)
@@ -55,7 +55,7 @@ def _above(axes: Axes, system: System, rows: Sequence[Compared]) -> None:
 
 
 def _below(axes: Axes, rows: Sequence[Compared]) -> None:
-    """How far the measured is from theory, and the ideal as well."""
+    """Draw the differences of the measurement and of the ideal from theory."""
     known = [row for row in rows if row.ratio is not None]
     axes.axhspan(-2, 2, color=_THEORY, alpha=0.12, linewidth=0)
     axes.axhline(0, color=_THEORY)
@@ -82,7 +82,7 @@ def _points(
     spans: Sequence[tuple[float | None, float | None]],
     label: str = "",
 ) -> None:
-    """Points with the intervals that are known."""
+    """Draw points with their known intervals."""
     for row, (low, high) in zip(rows, spans, strict=True):
         if low is not None and high is not None:
             axes.plot([row.load, row.load], [low, high], color=_MEASURED, linewidth=1.4, solid_capstyle="butt")

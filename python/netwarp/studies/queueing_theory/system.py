@@ -1,4 +1,4 @@
-"""Which queue of theory a run is: one Poisson source into one link, from the run's lab."""
+"""The theoretical queue of a run: one Poisson source into one link, from the run's lab."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HEADER_BYTES = {
     f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()
 }
 ENDLESS_PKTS = 1000
-"""From this limit on a queue counts as one that never fills; whether it did, the measured loss tells."""
+"""The limit from which a queue counts as one that never fills; the measured loss shows whether it did."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A link of `link_bps` and its source's sizes; times are in ms. `room` is K, None where the queue never fills."""
+    """A link of `link_bps` and its source's sizes; times are in ms. `room` is K, None if the queue never fills."""
 
     link_bps: int
     mean_payload_bytes: int
@@ -32,7 +32,7 @@ class System:
 
     @cached_property
     def service(self) -> Service:
-        """How long a frame takes on the link, of the sizes that are really sent."""
+        """The distribution of a frame's transmission time, for the sizes that are sent."""
         per_byte = 8e3 / self.link_bps
         if not self.exponential:
             return constant((self.mean_payload_bytes + self.header_bytes) * per_byte)
@@ -43,20 +43,20 @@ class System:
 
     @property
     def name(self) -> str:
-        """Kendall's name of what theory's formula is about: M/D/1, M/G/1, with /K where room is limited."""
+        """Kendall's notation of the queue: M/D/1, M/G/1, with /K if its room is limited."""
         return self._named("G" if self.exponential else "D")
 
     @property
     def ideal_name(self) -> str:
-        """Kendall's name of the ideal of exponential sizes."""
+        """Kendall's notation of the ideal of exponential sizes."""
         return self._named("M")
 
     def means(self, load: float) -> Means:
-        """The formula for the sizes that are sent; without a limit of room the load must be below 1."""
+        """The means for the sizes that are sent; without a limit the load must be below 1."""
         return mg1(load, self.service) if self.room is None else mg1k(load, self.service, self.room)
 
     def ideal(self, load: float) -> Means | None:
-        """The formula for exponential sizes of the same mean; None where sizes are meant to be constant."""
+        """The means for exponential sizes of the same mean; None if sizes are constant."""
         if not self.exponential:
             return None
         return mm1(load, self.service.mean) if self.room is None else mm1k(load, self.service.mean, self.room)
@@ -66,7 +66,7 @@ class System:
 
 
 def system_of(lab: Lab) -> tuple[System, float]:
-    """The queue of a run's lab and its load. Raises StoreError where it is not one Poisson source and one link."""
+    """The queue of a run's lab and its load. Raises StoreError unless the lab is one Poisson source and one link."""
     flows, links = lab.flows, lab.links
     if len(flows) != 1 or not kind_of(flows[0].tool).poisson_arrivals or len(links) != 1:
         raise StoreError("the view queueing-theory is about one flow of the tool poisson over one link")
@@ -91,7 +91,7 @@ def system_of(lab: Lab) -> tuple[System, float]:
 
 
 def _room(queue: Qdisc | None) -> int | None:
-    """K of a pfifo: those that wait, and the one on the link, which has left the queue. None if it never fills."""
+    """K of a pfifo: its limit plus the packet on the link, which has left the queue. None if it never fills."""
     limit = queue.option("limit") if queue and queue.kind == "pfifo" else None
     if limit and limit.isdecimal():
         return None if int(limit) >= ENDLESS_PKTS else int(limit) + 1

@@ -1,4 +1,4 @@
-"""What queueing theory says of a queue: closed formulas and, where sizes are cut to what a frame can hold, exact ones.
+"""Formulas of queueing theory: closed ones and, for sizes that are cut to a frame's limits, exact numerical ones.
 
 Poisson arrivals, one server, first come first served (Kendall's M/·/1). `load` is ρ, arrival rate × mean service time.
 Times are in the unit of the service time. Sources: L. Kleinrock, Queueing Systems I (1975), chapters 3 and 5;
@@ -19,10 +19,10 @@ _PIECES = 40
 
 @dataclass(frozen=True)
 class Means:
-    """The means of a queue in its steady state; those of time are over customers that are served.
+    """The means of a queue in its steady state; times are over served customers.
 
-    `number` are in the system and `waiting` of them not in service yet, `sojourn` is the time in the system and `wait`
-    the time until service begins, `loss` the fraction of customers who find it full.
+    `number` customers are in the system, `waiting` of them not in service yet; `sojourn` is the time in the system,
+    `wait` the time until service begins, `loss` the fraction of customers who find the system full.
     """
 
     number: float
@@ -54,15 +54,15 @@ class Service:
 
 
 def constant(time: float) -> Service:
-    """Every service takes this time."""
+    """The distribution of a constant service time."""
     return Service(np.array([time]), np.array([1.0]))
 
 
 def cut_exponential(mean: float, least: float, most: float, overhead: float = 0.0) -> Service:
     """`overhead` plus an exponential of this mean above `least`, given that it is at most `most`.
 
-    Its density at x in [least, most] is e^(−(x − least)/mean) / (mean (1 − e^(−(most − least)/mean))); integrated by
-    Gauss and Legendre, piece by piece.
+    Its density at x in [least, most] is e^(−(x − least)/mean) / (mean (1 − e^(−(most − least)/mean))), integrated by
+    Gauss–Legendre quadrature, piece by piece.
     """
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     edges = np.linspace(least, min(most, least + 40 * mean), _PIECES + 1)
@@ -80,9 +80,9 @@ def mm1(load: float, service: float) -> Means:
 
 
 def mm1k(load: float, service: float, room: int) -> Means:
-    """M/M/1/K: as M/M/1, but who finds `room` (K) customers in the system is lost (Kleinrock 3.6).
+    """M/M/1/K: as M/M/1, but customers who find `room` (K) customers in the system are lost (Kleinrock 3.6).
 
-    p_k = (1 − ρ) ρ^k / (1 − ρ^(K+1)), which for ρ = 1 is 1/(K + 1); times by Little's law of those who are not lost.
+    p_k = (1 − ρ) ρ^k / (1 − ρ^(K+1)), which for ρ = 1 is 1/(K + 1); times of served customers by Little's law.
     """
     powers = load ** np.arange(room + 1)
     return _of_states(powers / powers.sum(), load, service)
@@ -96,15 +96,15 @@ def mg1(load: float, service: Service) -> Means:
 
 
 def md1(load: float, service: float) -> Means:
-    """M/D/1: every service takes the same time; half the wait of M/M/1."""
+    """M/D/1: constant service time, half the wait of M/M/1."""
     return mg1(load, constant(service))
 
 
 def mg1k(load: float, service: Service, room: int) -> Means:
-    """M/G/1/K: as M/G/1, but who finds `room` (K) customers in the system is lost (Gross and Harris 5.1.7).
+    """M/G/1/K: as M/G/1, but customers who find `room` (K) customers in the system are lost (Gross and Harris 5.1.7).
 
-    With a_k the probability of k arrivals during a service, what departing customers leave behind is a Markov chain
-    over 0 … K−1, whose steady state π follows from π_0 by recursion. Then the states at any time are
+    With a_k the probability of k arrivals during a service, the number that departing customers leave behind is a
+    Markov chain over 0 … K−1, whose steady state π follows from π_0 by recursion. Then the states at any time are
     p_j = π_j / (π_0 + ρ) for j < K, and p_K = 1 − 1 / (π_0 + ρ).
     """
     arrivals = _arrivals(load, service, room)
@@ -131,7 +131,7 @@ def _arrivals(load: float, service: Service, count: int) -> Values:
 
 
 def _of_states(states: Values, load: float, service: float) -> Means:
-    """Means from the probabilities of 0 … K in the system; times by Little's law."""
+    """The means from the probabilities of 0 … K customers in the system; times by Little's law."""
     loss = float(states[-1])
     number = float(states @ np.arange(len(states)))
     waiting = number - (1 - float(states[0]))

@@ -1,7 +1,7 @@
-"""Theory beside measurement: one Poisson source into one link at several loads (`md1`, `mm1`, `mm1k`).
+"""Measurement beside theory: one Poisson source into one link at several loads (`md1`, `mm1`, `mm1k`).
 
-Writes `queueing-theory/theory.csv`, one row for each load and quantity, what it found, and a figure of both together.
-What is measured are the means of the summary, one a seed; their interval is Student's t over the seeds.
+Writes `queueing-theory/theory.csv`, one row for each load and quantity, its findings, and a figure of both together.
+The measured values are the means of the summary, one for each seed, with Student's t interval over the seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FOLDER = "queueing-theory"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
-    """The table, the findings, the figure. Raises StoreError for runs that are no such queue."""
+    """Write the table, the findings and the figure. Raises StoreError for runs that are not such a queue."""
     loads = loads_of(result)
     systems = {system for system, _ in loads.values()}
     if len(systems) != 1:
@@ -33,7 +33,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     write_atomic(folder / "theory.csv", table.write_csv)
     written = [folder / "theory.csv", write_findings(folder, list(findings_of(rows)))]
     if figures:
-        # Lazily: matplotlib takes long to import, and tables need none.
+        # Imported lazily: matplotlib takes long to load, and tables do not need it.
         from netwarp.studies.queueing_theory.figure import draw  # noqa: PLC0415
 
         written += draw(system, rows, str(result.plan.get("name", "")), result.plots / "queueing-theory")

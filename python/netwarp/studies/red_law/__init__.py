@@ -1,4 +1,4 @@
-"""How often RED drops, beside what its law says."""
+"""The rate of RED's drops, compared with its law."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""What RED did with each packet, beside what Floyd and Jacobson's law says of it.
+"""RED's treatment of each packet, compared with Floyd and Jacobson's law.
 
-The average is computed again from what each packet found on arrival, in the kernel's own arithmetic.
+The average is computed from the queue that each packet found on arrival, in the kernel's arithmetic.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
 
 STEPS = 16
-"""Into how many steps the averages between min and max are divided."""
+"""The number of steps into which the averages between min and max are divided."""
 MIN_COUNT = 200
 UNLIKELY = 4.0
-"""Deviations of the sum of what was dropped from what was likely, beyond which the law does not hold."""
+"""The standard deviations between dropped and expected packets beyond which the law does not hold."""
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """One run's packets at RED in order of arrival: when, what they found, the average with each, its fate."""
+    """One run's packets at RED in order of arrival: their times, the queue found, RED's average, and their fate."""
 
     label: str
     time_s: Values
@@ -44,10 +44,10 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Step:
-    """Packets that came while the average was in a step: how many, and what became of them.
+    """The packets that arrived while the average was in a step, and their drops.
 
-    `fraction` of them was dropped; its interval is what chance leaves, given how likely each drop was. `law` is the
-    fraction by Floyd and Jacobson, `base` p_b, `expected` how many were likely to be dropped.
+    `fraction` of them was dropped; its interval follows from the probability of each drop. `law` is the fraction by
+    Floyd and Jacobson, `base` is p_b, `expected` the expected number of drops.
     """
 
     average_bytes: float
@@ -92,10 +92,10 @@ def steps_of(red: Red, arrivals: Sequence[Arrivals]) -> Iterator[Step]:
     for step in np.unique(at):
         its = at == step
         count = int(its.sum())
-        if count < MIN_COUNT and step != STEPS:  # beyond max there are few: all are dropped
+        if count < MIN_COUNT and step != STEPS:  # the step beyond max always counts: all its packets are dropped
             continue
         fraction = float(dropped[its].mean())
-        # Given the fates before it each drop is a matter of its own probability: the variances add up.
+        # Given earlier fates, each drop depends only on its own probability, so the variances add up.
         low, high = normal_interval(fraction, float((likely[its] * (1 - likely[its])).sum()) ** 0.5 / count)
         yield Step(
             average_bytes=float(average[its].mean()),
@@ -111,7 +111,7 @@ def steps_of(red: Red, arrivals: Sequence[Arrivals]) -> Iterator[Step]:
 
 
 def findings_of(red: Red, arrivals: Sequence[Arrivals]) -> Iterator[Finding]:
-    """Whether the law holds: at its two ends, and between them."""
+    """Whether the law holds, at its two ends and between them."""
     packets = sum(len(one.dropped) for one in arrivals)
     against = sum(int((one.dropped & (one.likely == 0) | ~one.dropped & (one.likely == 1)).sum()) for one in arrivals)
     yield Finding(

@@ -22,7 +22,7 @@ _QUEUE, _AVERAGE, _DROPPED = "#b0b0b0", CATEGORICAL[0], CATEGORICAL[1]
 
 
 def draw(red: Red, arrivals: Sequence[Arrivals], steps: Sequence[Step], name: str, stem: Path) -> list[Path]:
-    """Two panels side by side; returns the files. Raises StoreError."""
+    """Draw two panels side by side; return the files. Raises StoreError."""
     with style.drawing_wide():
         figure = style.new_figure(_HEIGHT_IN)
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
@@ -37,7 +37,7 @@ def draw(red: Red, arrivals: Sequence[Arrivals], steps: Sequence[Step], name: st
 
 
 def _stretch(axes: Axes, red: Red, run: Arrivals) -> None:
-    """What one run's packets found, and the average that RED made of it."""
+    """Draw the queue that one run's packets found, and RED's average of it."""
     begin = float(run.time_s[0]) + _FROM_S if run.time_s[-1] - run.time_s[0] > _FROM_S + _STRETCH_S else run.time_s[0]
     shown = (run.time_s >= begin) & (run.time_s < begin + _STRETCH_S)
     time_s = run.time_s[shown]
@@ -55,7 +55,7 @@ def _stretch(axes: Axes, red: Red, run: Arrivals) -> None:
 
 
 def _law(axes: Axes, red: Red, steps: Sequence[Step]) -> None:
-    """The fraction dropped over the average: as measured, by the law, and by p_b alone."""
+    """Draw the dropped fraction over the average: as measured, by the law, and by p_b alone."""
     average = np.linspace(red.min_bytes * 0.6, red.max_bytes - 1, 300)
     base, law = 100 * red.base_probability(average), 100 * red.drop_fraction(average)
     axes.plot(average / 1e3, base, "--", color=CATEGORICAL[2], label="p_b alone")
@@ -64,7 +64,7 @@ def _law(axes: Axes, red: Red, steps: Sequence[Step]) -> None:
     for step in within:
         axes.plot([step.average_bytes / 1e3] * 2, [100 * step.low, 100 * step.high], color=style.INK, linewidth=1.4)
     places = [step.average_bytes / 1e3 for step in within]
-    # Where the average strays over min or max, counting begins again, and fewer are dropped than at a steady average.
+    # When the average crosses min or max, counting restarts, and fewer packets are dropped than at a steady average.
     expected = [100 * step.expected / step.packets for step in within]
     axes.plot(places, expected, "s", color=_AVERAGE, markersize=7, fillstyle="none", label="law, by packet")
     axes.plot(places, [100 * step.fraction for step in within], "o", color=style.INK, markersize=4.5, label="measured")

@@ -1,6 +1,6 @@
-"""RED's law: how often packets were dropped at each average of the queue, beside what the law says (`red-law`).
+"""RED's law: the fraction of dropped packets at each average of the queue, compared with the law (`red-law`).
 
-Writes `red-law/red-law.csv`, one row for each step of the average over all runs, what it found, and a figure.
+Writes `red-law/red-law.csv`, one row for each step of the average over all runs, its findings, and a figure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER = "red-law"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
-    """The table, the findings, the figure. Raises StoreError for runs without RED, or with several."""
+    """Write the table, the findings and the figure. Raises StoreError for runs without RED, or with several."""
     runs = [run for run in result.planned if result.is_complete(run.id) and result.run(run.id).has_rows("packets")]
     found = [arrivals_of(result.run(run.id), label_of(run.point)) for run in runs]
     reds = {red for red, _ in found}
@@ -33,7 +33,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     write_atomic(folder / "red-law.csv", pl.DataFrame([asdict(step) for step in steps]).write_csv)
     written = [folder / "red-law.csv", write_findings(folder, list(findings_of(red, arrivals)))]
     if figures:
-        # Lazily: matplotlib takes long to import, and tables need none.
+        # Imported lazily: matplotlib takes long to load, and tables do not need it.
         from netwarp.studies.red_law.figure import draw  # noqa: PLC0415
 
         written += draw(red, arrivals, steps, str(result.plan.get("name", "")), result.plots / "red-law")

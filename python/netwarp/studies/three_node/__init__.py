@@ -15,7 +15,7 @@ STUDY = Study(
         )
     },
     commands={"recommend": "netwarp.studies.three_node.recommend:recommend"},
-    # As shorten_name() of the study's scripts has it: bw3+impairments_10_bbr_fq → "bw3 imp 10 bbr".
+    # As in shorten_name() of the study's scripts: bw3+impairments_10_bbr_fq → "bw3 imp 10 bbr".
     short_words={
         "bwNORMAL": "norm",
         "bwNormal": "norm",

@@ -1,4 +1,4 @@
-"""What the study states, as data: `data/claims.toml`, whose head says what each key means."""
+"""The study's statements as data: `data/claims.toml`, whose head explains each key."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _UNITS = {"_Mbps": " Mbit/s", "_ms": " ms", "_pct": " %"}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a claim can be checked: the column in one row, or in the first of two over that in the second."""
+    """A place where a claim can be checked: the column in one row, or the ratio of the column in two rows."""
 
     rows: tuple[str, ...]
 
@@ -27,9 +27,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, where it is made, its column and places, and between what its values must lie.
+    """A statement: its source, its column and places, and the bounds of its values.
 
-    `better` is the side of a stated range on which values are better, "lower" or "higher"; None of other statements.
+    `better` is the side of a stated range on which values are better, "lower" or "higher"; None for other statements.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Claim:
         return next((unit for suffix, unit in _UNITS.items() if self.column.endswith(suffix)), "")
 
     def verdict(self, value: float) -> Holds:
-        """What a value at a place says of the statement."""
+        """The verdict of a value at a place on the statement."""
         if self.above < value < self.below:
             return Holds.WITHIN if self.better else Holds.YES
         if self.better is None:
@@ -72,7 +72,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What the study advises, the claims that it stands on, and what of it nobody measured."""
+    """The study's advice, the claims on which it is based, and the part that was not measured."""
 
     source: str
     text: str
@@ -82,7 +82,7 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Note:
-    """What the study notes of some of its rows: which row was run instead, if the note is right."""
+    """The study's note on some of its rows: the row that was run instead, if the note is right."""
 
     source: str
     text: str
@@ -125,7 +125,7 @@ def _places(entry: dict[str, Any], names: Sequence[str]) -> Iterator[Place]:
 
 
 def _pairs(first: str, second: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Both rows of each pair of published rows; a * stands for the same in both."""
+    """Both rows of each pair of published rows; a * matches the same text in both."""
     before, star, after = first.partition("*")
     for name in names:
         if not fnmatchcase(name, first):

@@ -1,4 +1,4 @@
-"""Columns of the study's tables, under the names of the published ones, and what else is known of them."""
+"""The columns of the study's tables, under their published names."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ SUMMARY = (
     "udp_avg_jitter_ms",
     *(f"{role}_bw_Mbps" for role in ROLES),
 )
-"""Of iperf3 or the built-in generators, and of interface counters (`all_scenarios_summary.csv`)."""
+"""Columns from iperf3 or the built-in generators, and from interface counters (`all_scenarios_summary.csv`)."""
 
 CAPTURE = ("rtt_avg_ms", "rtt_std_ms", "cwnd_avg_kB", "gap_avg_ms", "ack_interval_avg_ms")
-"""Of one capture (`pcap_summary.csv`)."""
+"""Columns from one capture (`pcap_summary.csv`)."""
 
 SOCKETS = ("ss_avg_rtt_ms", "ss_avg_cwnd", "ss_avg_cwnd_kB")
-"""Of the client's sockets while they had data under way; `ss_avg_cwnd` counts packets."""
+"""Columns from the client's sockets while they had data in flight; `ss_avg_cwnd` counts packets."""
 
 PCAP = (*CAPTURE, *SOCKETS)
 
@@ -34,7 +34,7 @@ SCRIPTS = {
         "ss_avg_cwnd",
     )
 }
-"""Columns that the study's scripts define otherwise than we do, and where that other value stands (see `scripts`)."""
+"""Columns that the study's scripts define differently, and the place of that value (see `scripts`)."""
 
 SCRIPT_SUMMARY = tuple(SCRIPTS[column] for column in SUMMARY if column in SCRIPTS)
 SCRIPT_CAPTURE = tuple(SCRIPTS[column] for column in CAPTURE if column in SCRIPTS)
@@ -45,7 +45,7 @@ Row = dict[str, float | None]
 
 @dataclass(frozen=True)
 class Quantity:
-    """How a column is shown: its words with their unit, and whether its values lie decades apart."""
+    """The display of a column: its words with their unit, and whether its values are decades apart."""
 
     column: str
     words: str

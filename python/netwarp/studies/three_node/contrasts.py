@@ -1,4 +1,4 @@
-"""What a change of one factor does: pairs of scenarios that are alike in all others, compared seed by seed."""
+"""The effect of one factor: pairs of scenarios that agree in all other factors, compared seed by seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from netwarp.studies.three_node.tables import Condition
 
 @dataclass(frozen=True)
 class Quality:
-    """A column of the tables in words, whether more is better, and by what ratio two values differ at least."""
+    """A column of the tables in words, whether more is better, and the smallest ratio that counts as a difference."""
 
     column: str
     words: str
@@ -21,7 +21,7 @@ class Quality:
     higher: bool
     differs: float = 1.1
     several: bool = False
-    """Whether it takes several flows."""
+    """Whether it needs several flows."""
 
 
 QUALITIES = (
@@ -35,7 +35,7 @@ QUALITIES = (
 
 
 class Side(Enum):
-    """Where the ratios of a pair lie: all above, all below, all alike, or unsettled."""
+    """The side of a pair's ratios: all above, all below, all alike, or unsettled."""
 
     MORE = "more"
     LESS = "less"
@@ -45,7 +45,7 @@ class Side(Enum):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two scenarios that differ in one factor alone, one quality of both by seed, and the published ratio."""
+    """Two scenarios that differ only in one factor, one quality of both by seed, and the published ratio."""
 
     one: Condition
     other: Condition
@@ -56,12 +56,12 @@ class Pair:
 
     @property
     def ratios(self) -> list[float]:
-        """The first over the second, by seed; seeds with 0 in the second have none."""
+        """The first value over the second, by seed, without seeds whose second value is 0."""
         return [a / b for a, b in zip(self.first, self.second, strict=True) if b]
 
     @property
     def side(self) -> Side:
-        """Settled if there are as many seeds as the study had repetitions, and all agree."""
+        """The side; settled if there are as many seeds as the study had repetitions, and all agree."""
         if len(self.ratios) < MIN_SEEDS or len(self.ratios) < len(self.first):
             return Side.UNSETTLED
         sides = {side_of(ratio, self.quality) for ratio in self.ratios}
@@ -69,19 +69,19 @@ class Pair:
 
     @property
     def medians(self) -> tuple[float, float]:
-        """Of both."""
+        """The medians of both."""
         return median(self.first), median(self.second)
 
 
 def side_of(ratio: float, quality: Quality) -> Side:
-    """On which side of "alike" a ratio lies."""
+    """The side of "alike" on which a ratio is."""
     if ratio > quality.differs:
         return Side.MORE
     return Side.LESS if ratio < 1 / quality.differs else Side.ALIKE
 
 
 def published_names(conditions: Sequence[Condition]) -> dict[str, str]:
-    """For each scenario the published row of the same rate limit, queue, control and flows, if there is one."""
+    """The published row with the same rate limit, queue, control and flows, for each scenario that has one."""
     rows = published()
     by_factors = {_comparable(_study(named_factors(name))): name for name in rows}
     found = {}
@@ -93,7 +93,7 @@ def published_names(conditions: Sequence[Condition]) -> dict[str, str]:
 
 
 def _study(factors: Factors) -> Factors:
-    """In the study CUBIC is what a name without a control has."""
+    """The factors with CUBIC if there is no control, as a name without one means in the study."""
     return Factors(factors.rate_mbps, factors.queue, factors.control or "cubic", factors.flows, factors.path)
 
 
@@ -104,7 +104,7 @@ def _comparable(factors: Factors) -> tuple[object, ...]:
 def pairs_of(
     conditions: Sequence[Condition], factor: str, one: object, other: object, names: Mapping[str, str]
 ) -> Iterator[Pair]:
-    """Every quality of every two scenarios that differ in this factor alone, the first of which has `one`."""
+    """Every quality of every two scenarios that differ only in this factor, of which the first has `one`."""
     rows = published()
     for a in conditions:
         for b in conditions:
@@ -152,5 +152,5 @@ def rate_words(rate: float) -> str:
 
 
 def value_words(value: object) -> str:
-    """A control or a queue as people write it."""
+    """The usual spelling of a control or a queue."""
     return str(value).upper() if value in ("bbr", "cubic", "red", "cake", "pie", "codel") else str(value)

@@ -1,8 +1,8 @@
 """A three-node result in the layout of the study's scripts: `experiments/SCENARIO/SCENARIO_run_N/` with the
 files that they read (`netwarp import` reads them, too).
 
-What iperf3 or tcpdump wrote is there verbatim. What the scripts' other programs would have printed is made of the
-records: `ss -tinm` and `ifstat -t 1` once a second, and of flows that iperf3 did not send its JSON.
+Files of iperf3 and tcpdump are copied verbatim. The output of the scripts' other programs is made from the records:
+`ss -tinm` and `ifstat -t 1` once a second, and iperf3's JSON for flows that it did not send.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ _UDP_SUMS = ("bytes", "packets", "lost_packets", "out_of_order")
 
 
 def write_experiments(result: ResultDir, directory: Path) -> list[Path]:
-    """The tree of all good runs. Raises StoreError if its nodes are not the study's."""
+    """Write the tree of all good runs. Raises StoreError if its nodes are not the study's."""
     files: list[Path] = []
     repetitions: dict[str, int] = {}
     for run in result.good:
@@ -47,7 +47,7 @@ def write_experiments(result: ResultDir, directory: Path) -> list[Path]:
 
 
 def _scenario(result: ResultDir, run: PlannedRun) -> str:
-    """The case under its own name, which the scripts take the number of flows from, and what else is swept."""
+    """The name of the case, from which the scripts take the number of flows, and the values of other swept axes."""
     case = run.point.get("case") or result.plan.get("name", "")
     swept = [plain(axis_text(value)) for name, value in run.point.items() if name != "case"]
     return "_".join([str(case).replace("/", "-"), *filter(None, swept)])[:150]
@@ -103,7 +103,7 @@ def _document(data: FlowData, run: RunDir) -> dict[str, Any] | None:
 
 
 def _udp_document(data: FlowData, account: AccountRow, sent: int, sent_bytes: int) -> dict[str, Any]:
-    """As iperf3 3.12 has it: the rate is that of the sender, losses are what of it did not arrive."""
+    """iperf3 3.12's document of a UDP flow: the rate is the sender's, losses are datagrams that did not arrive."""
     flow = data.flow
     seconds = (min(data.window.end_ns, data.run_end_ns) - flow.start_ns) / 1e9
     got = account["received_pkts"] or 0
@@ -136,7 +136,7 @@ def _udp_document(data: FlowData, account: AccountRow, sent: int, sent_bytes: in
 
 
 def _together(documents: list[dict[str, Any]]) -> dict[str, Any]:
-    """One test of several streams: what the scripts take from it is its streams."""
+    """The document of one test with several streams, from which the scripts take the streams."""
     first = documents[0]
     streams = [stream for document in documents for stream in document["end"]["streams"]]
     start = first["start"] | {
@@ -164,7 +164,7 @@ def _capture(run: RunDir, role: str) -> Path | None:
 
 
 def _outward(run: RunDir, role: str) -> End:
-    """The end whose counters stand for a node: the bottleneck's is the one toward the server."""
+    """The end whose counters represent a node: the bottleneck's is the one toward the server."""
     ends = [end for end in run.description.ends if end.node == role]
     toward = {link.name for link in run.network.links if "server" in {d.source for d in link.directions}}
     return next((end for end in ends if end.link in toward), ends[0])
@@ -180,7 +180,7 @@ def _link_of(run: RunDir, direction: Any) -> str:
 
 
 def _ss(run: RunDir, role: str) -> str:
-    """What `ss -tinm` would have printed once a second."""
+    """The output of `ss -tinm` once a second."""
     rows = run.scan("sockets").filter(pl.col("node") == role).sort("time_ns").collect()
     lines = []
     for at in range(0, run.description.duration_ns + 1, _STEP_NS):
@@ -205,7 +205,7 @@ def _tcp_info(row: Mapping[str, Any]) -> str:
 
 
 def _ifstat(run: RunDir, end: End, interface: str) -> str:
-    """What `ifstat -i IF -t 1` would have printed: the rates of each second of the run."""
+    """The output of `ifstat -i IF -t 1`: the rates of each second of the run."""
     rows = run.scan("links").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
     steps = pl.DataFrame({"at": range(0, run.description.duration_ns + 1, _STEP_NS)}, schema={"at": pl.Int64})
     read = steps.join_asof(rows.set_sorted("time_ns"), left_on="at", right_on="time_ns", strategy="nearest")

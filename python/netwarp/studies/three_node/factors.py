@@ -1,8 +1,8 @@
-"""What a scenario varies: rate limit, queue, congestion control, number of flows, and the path, whatever it is called.
+"""The factors of a scenario: rate limit, queue, congestion control, number of flows, and path.
 
 Records come first: the lab's link and queue, the sockets' congestion control, the flows of the TCP test. Imported
-results have no lab, and a link that tc commands set up has no rate; there the words of a scenario's name say what
-records do not. What nobody says is None.
+results have no lab, and a link that tc commands set up has no rate; factors that are missing in the records are taken
+from the words of the scenario's name. Unknown factors are None.
 """
 
 import re
@@ -22,12 +22,12 @@ _BARE_RATE = re.compile(r"bw(\d+(?:\.\d+)?)", re.I)
 _OPEN = ("bwnormal", "normal", "unlimited", "open")
 _FLOWS = ("oneflow", "multiflow", "flow", "flows")
 OPEN = 0.0
-"""The rate of a path that nothing limits below its LAN."""
+"""The rate limit of a path that is limited only by its LAN."""
 
 
 @dataclass(frozen=True)
 class Factors:
-    """What a scenario has: its rate limit in Mbit/s (`OPEN`: none), queue, control, number of flows, and path."""
+    """The factors of a scenario: rate limit in Mbit/s (`OPEN`: none), queue, control, number of flows, and path."""
 
     rate_mbps: float | None = None
     queue: str | None = None
@@ -44,7 +44,7 @@ FACTORS = ("rate_mbps", "queue", "control", "flows", "path")
 
 
 def named_factors(name: str) -> Factors:
-    """The factors that the words of a name tell."""
+    """The factors that the words of a name contain."""
     text = name.lower()
     for queue, spelt in _SPELT.items():
         text = text.replace(queue, spelt)
@@ -75,7 +75,7 @@ def factors_of(run: RunDir, name: str, tcp_flows: int) -> Factors:
     named = named_factors(name)
     near, far = _links(run)
     rate, path, queue = named.rate_mbps, named.path, named.queue
-    if near is not None and far is not None and far.raw:  # what tc commands limit, only the name says
+    if near is not None and far is not None and far.raw:  # only the name tells the limit of tc commands
         path = ", ".join([*([path] if path else []), f"LAN of {near.rate_bps / 1e6:g} Mbit/s"])
     elif near is not None and far is not None and far.rate_bps and near.rate_bps:
         rate = far.rate_bps / 1e6 if far.rate_bps < near.rate_bps else OPEN
@@ -94,7 +94,7 @@ def _links(run: RunDir) -> tuple[LinkDirection | None, LinkDirection | None]:
 
 
 def _control(run: RunDir) -> str | None:
-    """What most of the client's samples with data under way say; else what the lab's TCP flows are given."""
+    """The control of most of the client's samples with data in flight; else that of the lab's TCP flows."""
     rows = run.scan("sockets").filter(node="client").filter(pl.col("unacked_pkts").fill_null(0) > 0)
     seen = rows.select("congestion_control").collect()["congestion_control"].drop_nulls()
     if len(seen):

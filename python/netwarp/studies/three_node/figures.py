@@ -1,4 +1,4 @@
-"""Figures of the study: bars of its tables, and every published number with ours."""
+"""Figures of the study: bars of its tables, and every published number beside ours."""
 
 from collections.abc import Sequence
 from math import ceil, floor, log10
@@ -24,9 +24,9 @@ from netwarp.studies.three_node.tables import Condition
 
 _ROW_IN = 0.19
 _LEFT_IN, _RIGHT_IN, _GAP_IN = 0.12, 0.2, 0.45
-"""Between panels the last tick of one and the first of the next have names."""
+"""Margins in inches; between panels the last tick of one and the first of the next have names."""
 _TITLE_IN, _BETWEEN_IN, _LEGEND_IN = 0.4, 0.82, 0.2
-"""Above a panel; from one to the next, its ticks and the next one's title; of the legend in the head."""
+"""Heights in inches: above a panel; between panels, for ticks and the next title; of the legend in the head."""
 _OURS, _THEIRS = CATEGORICAL[0], CATEGORICAL[1]
 _BESIDE = (
     *SUMMARY_PANELS[:4],
@@ -40,7 +40,7 @@ _BESIDE = (
     Quantity("ss_avg_rtt_ms", "ss: RTT of all connections, idle ones too, ms"),
     Quantity("ss_avg_cwnd", "ss: window of all connections, packets / 1024 (log)", log=True),
 )
-"""Every published number, by the definition of the study's own scripts (`scripts`)."""
+"""Every published number, by the definition of the study's scripts (`scripts`)."""
 
 _BARS = (
     ("summary_plot", "Summary of the study", SUMMARY_PANELS),
@@ -49,7 +49,7 @@ _BARS = (
 
 
 def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.DataFrame) -> list[Path]:
-    """Draw what there are values for; returns the files. Raises StoreError."""
+    """Draw the figures that have values; return the files. Raises StoreError."""
     files: list[Path] = []
     parts: dict[str, list[Condition]] = {}
     for condition in conditions:
@@ -69,19 +69,19 @@ def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.Dat
 
 
 def series_of(scenario: str) -> str:
-    """Which of the study's two series a row belongs to: they were measured on different hosts."""
+    """The one of the study's two series to which a row belongs; they were measured on different hosts."""
     by_note = scenario in load_note().instead.values()
     return "fq_codel series" if scenario.endswith(("_fq", "_fq_codel")) and not by_note else "pfifo and RED series"
 
 
 def _discipline(scenario: str) -> str:
-    """The queue discipline that a row's name has."""
+    """The queue discipline in a row's name."""
     words = scenario.lower().split("_")
     return next((kind for kind in ("pfifo", "red") if kind in words), "fq_codel" if "fq" in words else "other")
 
 
 def _bars(title: str, quantities: Sequence[Quantity], conditions: Sequence[Condition]) -> Figure:
-    """A panel for each quantity, a bar for each scenario: the mean of its repetitions, a line from least to most."""
+    """Draw a panel for each quantity, a bar for each scenario: the mean of its repetitions, a line from min to max."""
     subtitle = "by value; a bar is the mean of a scenario's repetitions, the line on it goes from the least to the most"
     names = [condition.name for condition in conditions]
     figure, panels = _panels(title, subtitle, quantities, names, 2, each=True)
@@ -110,7 +110,7 @@ def _bars(title: str, quantities: Sequence[Quantity], conditions: Sequence[Condi
 
 
 def _dots(title: str, beside: pl.DataFrame) -> Figure:
-    """A panel for each quantity: the published number and ours of each scenario on one line."""
+    """Draw a panel for each quantity, with the published number and ours of each scenario on one line."""
     names = beside["scenario"].unique(maintain_order=True).to_list()
     subtitle = (
         "published, and ours by their definitions: the mean, a line from the least to the most of its repetitions"
@@ -120,7 +120,7 @@ def _dots(title: str, beside: pl.DataFrame) -> Figure:
         rows = beside.filter(metric=quantity.column)
         ours = rows.drop_nulls("scripts")
         _scale(axes, quantity, [*rows["published"], *ours["scripts_min"], *ours["scripts_max"]], 1.05)
-        # 0 has no place on a logarithmic axis: it stands at the axis' foot, and is named.
+        # 0 has no place on a logarithmic axis: it is drawn at the axis' foot, and labelled.
         foot = axes.get_xlim()[0] if axes.get_xscale() == "log" else None
         for row in rows.iter_rows(named=True):
             at = names.index(row["scenario"])
@@ -141,7 +141,7 @@ def _dots(title: str, beside: pl.DataFrame) -> Figure:
 
 
 def _placed(value: float, foot: float | None) -> float:
-    """Where a value stands on an axis; `foot`: the least one of a logarithmic axis."""
+    """The position of a value on an axis; `foot`: the lowest value of a logarithmic axis."""
     return value if foot is None else max(value, foot)
 
 
@@ -192,7 +192,7 @@ def _legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def _scale(axes: Axes, quantity: Quantity, values: Sequence[float], room: float) -> None:
-    """The axis from 0, or over the decades that the values lie in, with room for what is written at the right."""
+    """Set the axis from 0, or over the decades of the values, with room for the labels at the right."""
     positive = [value for value in values if value > 0]
     if quantity.log and positive:
         axes.set_xscale("log")

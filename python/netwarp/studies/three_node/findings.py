@@ -1,4 +1,4 @@
-"""What becomes of the study's statements: each claim judged from our seeds and the published means, and its advice."""
+"""Judges the study's statements: each claim from our seeds and the published means, and its advice."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,11 +11,11 @@ from netwarp.studies.three_node.published import published
 from netwarp.studies.three_node.tables import Condition
 
 _PUBLISHED_IN_OUR_UNIT = {"ss_avg_cwnd": 1024.0}
-"""Windows were printed in packets / 1024."""
+"""The factor from published values to our unit: windows were printed in packets / 1024."""
 
 
 def check(conditions: Sequence[Condition]) -> list[Finding]:
-    """Every claim checked against our runs, beside what the published means say of it; then the recommendations."""
+    """Check every claim against our runs and the published means, then the recommendations."""
     claims, advice = load()
     ours = {condition.name: condition for condition in conditions}
     theirs = published()
@@ -42,7 +42,7 @@ def check(conditions: Sequence[Condition]) -> list[Finding]:
 
 
 def _by_note(note: Note, claim: Claim, by_note: Judged, before: Judged) -> Finding:
-    """What becomes of a claim if the rows that the note is about were as it says."""
+    """The finding on a claim if the study's note on its rows is right."""
     same = "as without the note" if by_note.holds is before.holds else f"without the note: {before.holds}"
     return Finding(f"{note.text}: {claim.text}", by_note.holds, f"{by_note.words}; {same}", None, note.source)
 
@@ -56,7 +56,7 @@ def _finding(claim: Claim, ours: Judged, theirs: Judged | None) -> Finding:
 
 
 def _advice(one: Recommendation, judged: Mapping[str, Judged], texts: Mapping[str, str]) -> Finding:
-    """A recommendation is as good as its grounds: all hold, or one does not hold, or one cannot be told."""
+    """Judge a recommendation by its grounds: all hold, one does not hold, or one cannot be told."""
     grounds = [(judged[id_].holds, texts[id_]) for id_ in one.grounds]
     against = [f"{holds}: {text}" for holds, text in grounds if holds.contradicts]
     unknown = [f"{holds}: {text}" for holds, text in grounds if holds is Holds.INCONCLUSIVE]
@@ -67,7 +67,7 @@ def _advice(one: Recommendation, judged: Mapping[str, Judged], texts: Mapping[st
 
 
 def write_table(folder: Path, findings: Sequence[Finding]) -> Path:
-    """Write the findings as a table to read, `findings.md`; returns its path. Raises StoreError."""
+    """Write the findings as a table to read, `findings.md`; return its path. Raises StoreError."""
     note = load_note()
     by_note = [found for found in findings if found.source == note.source]
     lines = [

@@ -1,18 +1,18 @@
-"""The rule by which a claim is judged from several seeds. It is stated here, once.
+"""The rule by which a claim is judged from several seeds, which is stated only here.
 
 A claim names places: rows of the study, or pairs of rows. A place is **settled** if its rows were run with at least
 MIN_SEEDS seeds, as many as the study repeated each row. A pair is compared seed by seed.
 
-- The claim **holds** if every place is settled and its value lies between the claim's bounds for every seed.
-- It **does not hold** if there is a settled place whose value lies outside the bounds for every seed.
-- A claim that states a range, with a side on which values are better, is **worse than stated** if a settled place lies
-  outside on the other side, **within** if every place lies within, and **better than stated** if some lie on the better
+- The claim **holds** if every place is settled and its value is between the claim's bounds for every seed.
+- It **does not hold** if there is a settled place whose value is outside the bounds for every seed.
+- A claim that states a range, with a side on which values are better, is **worse than stated** if a settled place is
+  outside on the other side, **within** if every place is within, and **better than stated** if some are on the better
   side and all others within.
 - Otherwise it **cannot be told**: rows are missing, there are too few seeds, or seeds disagree; the reason says which.
 
-With three seeds a value that is as likely inside as outside is mistaken for settled once in four places; with six seeds
-(`--seeds 6`), once in 32. The published numbers are means of three repetitions without their spread: each settles its
-place.
+With three seeds a value that is as likely inside as outside is mistaken for settled in one of four places; with six
+seeds (`--seeds 6`) in one of 32. The published numbers are means of three repetitions without their spread, and each
+settles its place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ Reading = Callable[[str, str], Mapping[int, float]]
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict, and the values that it rests on, in words."""
+    """A verdict, and the values on which it is based, in words."""
 
     holds: Holds
     words: str
@@ -41,7 +41,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Measured:
-    """The values of a place, one for each seed, and what each says."""
+    """The values of a place, one for each seed, and the verdict of each."""
 
     place: Place
     values: Sequence[float]
@@ -53,7 +53,7 @@ class _Measured:
 
     @property
     def agreeing(self) -> int:
-        """How many of them are as stated."""
+        """The number of values that are as stated."""
         return sum(verdict in _AS_STATED for verdict in self.verdicts)
 
 
@@ -72,7 +72,7 @@ def judge(claim: Claim, read: Reading) -> Judged:
 
 
 def judge_published(claim: Claim, read: Callable[[str, str], float]) -> Judged | None:
-    """Hold the published means against the claim; None where they have nothing to say."""
+    """Judge the claim by the published means; None if they lack its values."""
     if claim.unmeasured is not None:
         return None
     values = [_value([read(row, claim.published_column) for row in place.rows]) for place in claim.places]
@@ -86,7 +86,7 @@ def judge_published(claim: Claim, read: Callable[[str, str], float]) -> Judged |
 
 
 def _together(verdicts: Sequence[Holds]) -> Holds:
-    """The verdict of settled places: the first that contradicts; else better, if one is; else as stated."""
+    """The joint verdict of settled places: the first that contradicts; else better, if one is; else as stated."""
     ranked = (Holds.NO, Holds.WORSE, Holds.BETTER, *_AS_STATED)
     return next((verdict for verdict in ranked if verdict in verdicts), Holds.INCONCLUSIVE)
 
@@ -99,7 +99,7 @@ def _measure(claim: Claim, place: Place, read: Reading) -> _Measured:
 
 
 def _value(values: Sequence[float]) -> float | None:
-    """Of one row its value, of two their ratio; None if it has none."""
+    """The value of one row, or the ratio of two; None if it does not exist."""
     if len(values) == 1:
         return values[0]
     return values[0] / values[1] if values[1] else None
@@ -123,7 +123,7 @@ def _reason(measured: Sequence[_Measured]) -> str:
 
 
 def _values(claim: Claim, measured: Sequence[_Measured]) -> str:
-    """The values in words: those that speak against the claim if there are any, else their range."""
+    """The values in words: those that contradict the claim if there are any, else their range."""
     known = [one for one in measured if one.values]
     if known and len(measured) == 1:
         return _spread(claim, known[0])
@@ -145,5 +145,5 @@ def _range(values: Sequence[float], unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits; near 1, where ratios and Jain's indices lie close together, four."""
+    """Format a number with three digits; near 1, where ratios and Jain's indices are close together, with four."""
     return f"{value:.4g}" if abs(value - 1) < _CLOSE_TO_1 else f"{value:.3g}"

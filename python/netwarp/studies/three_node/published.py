@@ -1,4 +1,4 @@
-"""The published numbers, and beside them what the study's own scripts make of our records, and what we measure."""
+"""The published numbers beside the study's scripts' results of our records, and our measurements."""
 
 from collections.abc import Sequence
 from importlib import resources
@@ -23,18 +23,18 @@ SCHEMA = pl.Schema(
 
 
 def published() -> dict[str, dict[str, float]]:
-    """The published tables by scenario and column, in the units in which they were printed."""
+    """The published tables by scenario and column, in the printed units."""
     with resources.as_file(resources.files("netwarp.studies.three_node") / "data" / "published.csv") as path:
         rows = pl.read_csv(path).iter_rows(named=True)
         return {row["scenario"]: {name: row[name] for name in row if name != "scenario"} for row in rows}
 
 
 def beside(conditions: Sequence[Condition]) -> pl.DataFrame:
-    """A row for each scenario and metric that was published.
+    """A row for each published scenario and metric.
 
-    `scripts` is the same quantity of our runs by the study's scripts, in its unit: mean, least and most over the
-    repetitions. `ratio` is that mean divided by the published number, absent where this is 0. `ours` is by our own
-    definition and in our unit.
+    `scripts` is the same quantity of our runs by the study's scripts, in its unit: mean, minimum and maximum over the
+    repetitions. `ratio` is that mean divided by the published number, absent if this is 0. `ours` is by our definition
+    and in our unit.
     """
     ours = {condition.name: condition for condition in conditions}
     rows = []

@@ -1,4 +1,4 @@
-"""What every qdisc of the bottleneck did while TCP was tested: whether the discipline under test had a queue at all."""
+"""The work of every qdisc of the bottleneck during the TCP test, and whether the discipline under test had a queue."""
 
 import polars as pl
 
@@ -21,7 +21,7 @@ _AQM = ("fq_codel", "codel", "red", "pfifo", "pie", "cake")
 
 
 def queues_of(run: RunDir, scenario: str, number: int) -> pl.DataFrame:
-    """A row per qdisc of the bottleneck's interface toward the server, and the kind of its `parent` (absent: root)."""
+    """A row for each qdisc of the bottleneck's interface toward the server, with its parent's kind (absent: root)."""
     end = ends_of(run.description).get("bottleneck")
     first = min(run.description.flows, key=lambda flow: flow.start_ns, default=None)
     if end is None or first is None:
@@ -48,7 +48,7 @@ def queues_of(run: RunDir, scenario: str, number: int) -> pl.DataFrame:
 
 
 def check_under_netem(queues: pl.DataFrame) -> list[Finding]:
-    """Whether a discipline under netem never had a queue; nothing where none stands there."""
+    """Whether a discipline under netem never had a queue; empty if there is none under netem."""
     inner = queues.filter(pl.col("qdisc").is_in(_AQM), parent="netem")
     if inner.is_empty():
         return []

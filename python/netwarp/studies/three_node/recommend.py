@@ -32,7 +32,7 @@ def recommend(result: Result, /, *, json: Flag = False) -> int:
         nodes = {node for run in opened.good for node in opened.run(run.id).network.nodes}
         if not set(ROLES) <= nodes:
             raise SelectionError(
-                f"{result} is no three-node study: its nodes are {', '.join(sorted(nodes)) or 'unknown'}, not "
+                f"{result} is not a three-node study: its nodes are {', '.join(sorted(nodes)) or 'unknown'}, not "
                 f"{', '.join(ROLES)}; `netwarp advise` recommends for any environment"
             )
         sentences = sentences_of(conditions_of(opened))

@@ -1,12 +1,12 @@
 """The study's recommendations, from records: each sentence follows from a rule over measurements, with their numbers.
 
-- **Pro and contra**: two scenarios alike in all but one factor are a pair. A sentence says of every settled pair (all
-  of three seeds or more on one side) what the factor changes; where seeds disagree, or are too few, there is none.
-- **Recommended** for an environment: of the combinations of control and queue that share a path and a number of flows,
-  those that no other beats under every seed. Where nothing shares them, nothing is recommended.
-- **Contradicted**: where the published numbers lie on the other side, or a published statement does not hold.
+- **Pro and contra**: two scenarios that differ only in one factor are a pair. For every settled pair (all of three
+  seeds or more on one side) a sentence states the factor's effect; if seeds disagree, or are too few, there is none.
+- **Recommended** for an environment: among the combinations of control and queue that share a path and a number of
+  flows, those that no other beats under every seed. If none share them, nothing is recommended.
+- **Contradicted**: the published numbers are on the other side, or a published statement does not hold.
 
-A table `recommendations.csv`: `about`, `kind`, `sentence`, `published` (what the study's numbers say, if it has them).
+A table `recommendations.csv`: `about`, `kind`, `sentence`, `published` (the study's numbers, if it has them).
 """
 
 import math
@@ -44,14 +44,14 @@ NAME = "recommendations.csv"
 _SCHEMA = pl.Schema(dict.fromkeys(("about", "kind", "sentence", "published"), pl.String))
 _BEATS = math.log(1.02)
 _ORDER = {"bbr": 1, "cubic": 2, "fq_codel": 1, "red": 2, "pfifo": 3}
-"""The order in which two are compared: as in the study, otherwise as they come."""
+"""The order in which two values are compared: as in the study; others in the given order."""
 _KINDS = ("recommended", "reason", "application", "caution", "avoid", "cannot be told")
 _FLOOR = 1e-6
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A generated sentence: what it is about, what kind it is of, and what the published numbers say of the same."""
+    """A generated sentence: its subject, its kind, and the published numbers on the same subject."""
 
     about: str
     kind: str
@@ -60,7 +60,7 @@ class Sentence:
 
 
 def recommend(conditions: Sequence[Condition], findings: Sequence[Finding] = ()) -> list[Sentence]:
-    """Every sentence that the measurements support; `findings` are the study's own statements, judged."""
+    """Every sentence that the measurements support; `findings` are the study's judged statements."""
     kept, left_out = _distinct(conditions)
     names = published_names(kept)
     found = [*_recommendations(kept), *_contrasts(kept, names), *_comparisons(kept, names), *left_out]
@@ -68,7 +68,7 @@ def recommend(conditions: Sequence[Condition], findings: Sequence[Finding] = ())
 
 
 def _distinct(conditions: Sequence[Condition]) -> tuple[list[Condition], list[Sentence]]:
-    """The first scenario of each set of factors; and a sentence about each other one, which is the same once more."""
+    """The first scenario of each set of factors, and a sentence about each other one, which repeats it."""
     first: dict[object, Condition] = {}
     left_out = []
     for one in conditions:
@@ -81,7 +81,7 @@ def _distinct(conditions: Sequence[Condition]) -> tuple[list[Condition], list[Se
 
 
 def write(folder: Path, sentences: Sequence[Sentence]) -> list[Path]:
-    """Write `recommendations.csv` and the same to read, `recommendations.md`. Raises StoreError."""
+    """Write `recommendations.csv`, and `recommendations.md` to read. Raises StoreError."""
     frame = pl.DataFrame([astuple(one) for one in sentences], schema=_SCHEMA, orient="row")
     write_atomic(folder / NAME, frame.write_csv)
     path = folder / "recommendations.md"
@@ -119,7 +119,7 @@ def _contradiction(one: Finding) -> Sentence:
 def _contrasts(conditions: Sequence[Condition], names: Mapping[str, str]) -> Iterator[Sentence]:
     controls, queues = (_values(conditions, factor) for factor in ("control", "queue"))
     for factor, values in (("control", controls), ("queue", queues)):
-        # Each two once: what is for the one is against the other.
+        # Each pair once: a pro of the one is a contra of the other.
         for one, other in combinations(sorted(values, key=lambda value: _ORDER.get(value, 0)), 2):
             yield from _contrast(conditions, factor, one, other, names)
 
@@ -131,7 +131,7 @@ def _values(conditions: Sequence[Condition], factor: str) -> list[Any]:
 def _contrast(
     conditions: Sequence[Condition], factor: str, one: Any, other: Any, names: Mapping[str, str]
 ) -> Iterator[Sentence]:
-    """What `one` is better (pro) and worse (contra) in than `other`, by the rate limit."""
+    """The qualities in which `one` is better (pro) and worse (contra) than `other`, by the rate limit."""
     about = f"{value_words(one)} against {value_words(other)}"
     pairs = list(pairs_of(conditions, factor, one, other, names))
     if not pairs:
@@ -149,7 +149,7 @@ def _contrast(
 
 
 def _sentence(about: str, kind: str, factor: str, other: str, pairs: Sequence[Pair]) -> Sentence:
-    """What the pairs have in common, all of one quality and side."""
+    """The sentence on pairs of the same quality and side."""
     quality = pairs[0].quality
     ratios = [ratio for pair in pairs for ratio in pair.ratios]
     first = [value for pair in pairs for value in pair.first]
@@ -199,7 +199,7 @@ def _plain(about: str, factor: str, found: Iterable[Pair], other: str) -> Iterat
 
 
 def _spreads(conditions: Sequence[Condition], about: str, rates: Sequence[float]) -> Iterator[Sentence]:
-    """Where the choice matters more: how far apart the medians of controls and of queues lie at either rate."""
+    """The rate at which the choice matters more, by the spread of the medians of controls and of queues."""
     for factor, plural in (("control", "the congestion controls"), ("queue", "the queues")):
         for quality in QUALITIES:
             spread = {rate: _spread(conditions, factor, quality, rate) for rate in rates}
@@ -214,7 +214,7 @@ def _spreads(conditions: Sequence[Condition], about: str, rates: Sequence[float]
 
 
 def _spread(conditions: Sequence[Condition], factor: str, quality: Quality, rate: float) -> float | None:
-    """The largest ratio of medians of two scenarios that differ in this factor alone and have enough seeds."""
+    """The largest ratio of medians of two scenarios that differ only in this factor and have enough seeds."""
     found = []
     for one in conditions:
         for other in conditions:
@@ -241,7 +241,7 @@ def _recommendations(conditions: Sequence[Condition]) -> Iterator[Sentence]:
 
 
 def _cautions(about: str, rows: Sequence[Condition], groups: Sequence[Sequence[Condition]]) -> Iterator[Sentence]:
-    """What of the environment was not measured, or cannot be compared."""
+    """Sentences on the parts of the environment that were not measured, or cannot be compared."""
     if not groups:
         few = "no two combinations of control and queue were measured on one path with as many flows"
         yield Sentence(about, "cannot be told", f"Nothing can be recommended: {few}.")
@@ -281,7 +281,7 @@ def _combination(one: Condition) -> str:
 def _recommended(
     about: str, group: Sequence[Condition], environment: Mapping[str, Any], applications: Sequence[Mapping[str, Any]]
 ) -> Iterator[Sentence]:
-    """The combinations of a group that no other beats under every seed, why, and what to mind."""
+    """The combinations of a group that no other beats under every seed, with reasons and cautions."""
     flows = group[0].factors.flows or 0
     scope = f"{rate_words(group[0].factors.rate_mbps or OPEN)}, {flows} flow{'s' if flows != 1 else ''}"
     weights: Mapping[str, float] = environment["weights"]
@@ -314,7 +314,7 @@ def _recommended(
 
 
 def _advised(environment: Mapping[str, Any], group: Sequence[Condition], best: Sequence[Condition]) -> str:
-    """What the study recommends here, and whether the measurements agree."""
+    """The study's recommendation here, and whether the measurements agree."""
     advised = environment["recommended"]
     there = {_combination(one) for one in group}
     words = f"{' or '.join(advised)} ({environment['source']})"
@@ -388,7 +388,7 @@ def _words(column: str) -> str:
 
 
 def _range(values: Sequence[float]) -> str:
-    """From least to most, to three digits; near 1 to four, as ratios and Jain's indices lie close together there."""
+    """The range of values with three digits; near 1, where ratios and Jain's indices are close together, with four."""
     least, most = _number(min(values)), _number(max(values))
     return least if least == most else f"{least} to {most}"
 

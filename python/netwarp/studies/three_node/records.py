@@ -17,7 +17,7 @@ _CARRIES_DATA = 0.01
 
 
 def ends_of(description: Description) -> dict[str, End]:
-    """The interface at which each machine is looked at; of the bottleneck's, the one toward the server."""
+    """The interface at which each machine is observed; for the bottleneck the one toward the server."""
     beyond = {end.link for end in description.ends if end.node == "server"}
     found: dict[str, End] = {}
     for end in description.ends:
@@ -27,7 +27,7 @@ def ends_of(description: Description) -> dict[str, End]:
 
 
 def interface_rates(run: RunDir) -> Row:
-    """Mean transmit rate of each machine's interface from the first to the last sample, Mbit/s."""
+    """The mean transmit rate of each machine's interface from the first to the last sample, in Mbit/s."""
     counters = run.scan("links").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
     rates: Row = {f"{role}_bw_Mbps": None for role in ROLES}
     for role, end in ends_of(run.description).items():
@@ -39,10 +39,10 @@ def interface_rates(run: RunDir) -> Row:
 
 
 def sockets(run: RunDir) -> Row:
-    """Mean smoothed RTT and window of the client's connections while they have data under way.
+    """The mean smoothed RTT and window of the client's connections while they have data in flight.
 
-    Idle ones (iperf3's control connection) are left out. Windows in packets and, by the connection's segment size, in
-    kB of 1000 bytes.
+    Idle ones (iperf3's control connection) are left out. Windows are in packets and, by the connection's segment size,
+    in kB of 1000 bytes.
     """
     key = ["source", "source_port", "destination", "destination_port"]
     rows = run.scan("sockets").filter(node="client", state=_ESTABLISHED).collect()
@@ -61,7 +61,7 @@ def sockets(run: RunDir) -> Row:
 
 
 def tcp_of_captures(run: RunDir) -> dict[str, pl.DataFrame]:
-    """The flows of TCP in each machine's capture, by role; a machine without a capture has none. Raises StoreError."""
+    """The TCP flows in each machine's capture, by role; a machine without a capture is left out. Raises StoreError."""
     found = {}
     for role, end in ends_of(run.description).items():
         path = run.path / "captures" / f"{end.link}-{end.node}.pcap"
@@ -74,16 +74,16 @@ def tcp_of_captures(run: RunDir) -> dict[str, pl.DataFrame]:
 
 
 def senders_of(run: RunDir) -> tuple[str, ...]:
-    """The addresses from which the tests send; a program that only looks on, on whatever machine, is no test."""
+    """The addresses from which the tests send; programs that only observe are not tests."""
     tests = (flow for flow in run.description.flows if flow.transport is not None)
     return tuple({flow.destination if flow.reverse else flow.source for flow in tests})
 
 
 def capture(tcp: pl.DataFrame, role: str, senders: tuple[str, ...]) -> Row:
-    """Of a capture's TCP: pacing where data passes, ACKs everywhere, RTT and bytes in flight at the bottleneck.
+    """The columns of a capture's TCP: gaps where data passes, ACK intervals, RTT and bytes in flight at the bottleneck.
 
-    Gaps and intervals are between successive packets of all flows together. Control connections are left out: iperf3's
-    of the UDP test would stretch them to the end of that.
+    Gaps and intervals are between successive packets of all flows together. Control connections are left out: that of
+    the UDP test would extend the TCP test to the end of the UDP test.
     """
     data = tcp.filter(pl.col("src").is_in(senders))
     data = data.filter(pl.col("payload_bytes") >= _CARRIES_DATA * pl.col("payload_bytes").max())
@@ -99,7 +99,7 @@ def capture(tcp: pl.DataFrame, role: str, senders: tuple[str, ...]) -> Row:
 
 
 def interval_ms(count: pl.Series, start_ns: pl.Series, length_ms: pl.Series) -> float | None:
-    """Mean time from one packet to the next, of all flows together: each flow's number, first packet, and length."""
+    """The mean time between packets of all flows together, from each flow's count, first packet, and length."""
     number = int(count.sum() or 0)
     if number < 2:
         return None
@@ -112,14 +112,14 @@ def _kilo(value: float | None) -> float | None:
 
 
 def _weighted(flows: pl.DataFrame, column: str, weight: str) -> float | None:
-    """The column's mean, weighted; None where nothing has weight."""
+    """The weighted mean of the column; None without any weight."""
     known = flows.drop_nulls([column, weight]).filter(pl.col(weight) > 0)
     values, weights = known[column].to_numpy(), known[weight].to_numpy()
     return float(np.average(values, weights=weights)) if len(values) else None
 
 
 def _pooled(flows: pl.DataFrame) -> tuple[float | None, float | None]:
-    """Mean and standard deviation of all RTT samples, from each flow's."""
+    """Mean and standard deviation of all RTT samples, from those of each flow."""
     mean = _weighted(flows, "ack_rtt_ms_mean", "ack_rtt_samples")
     if mean is None:
         return None, None

@@ -1,18 +1,18 @@
-"""What the study's own scripts make of a run's records: summary.py and pcap_summary.py, its tables 19 to 32.
+"""The study's scripts applied to a run's records: summary.py and pcap_summary.py, its tables 19 to 32.
 
-The published numbers are of these definitions, flaws included, so only these compare with them:
+The published numbers have these definitions, including their flaws, so only these are comparable:
 
 - `gap_avg_ms`: time from one TCP packet to the next, of those from the client at the client, of both directions at the
-  bottleneck, 0 at the server; the mean of the three. (In print their filter has doubled braces. Taken at its word it
-  would be no filter, tshark would fail, and both columns would be equal; they are not.)
-- `ack_interval_avg_ms`: the same of TCP packets with the ACK flag, data included; at the server of those it sends.
+  bottleneck, 0 at the server; the mean of the three. (The printed filter has doubled braces. Taken literally it would
+  not be a filter, tshark would fail, and both columns would be equal; they are not.)
+- `ack_interval_avg_ms`: the same for TCP packets with the ACK flag, data included; at the server for those it sends.
 - `ss_avg_rtt_ms`, `ss_avg_cwnd`: over all lines of `ss -tinm`, once a second, of all connections of the client, idle
-  and control connections included; the window in packets / 1024. (Their pattern misses a whole number of ms.)
+  and control connections included; the window in packets / 1024. (Their pattern does not match a whole number of ms.)
 - `…_bw_Mbps`: ifstat's kB/s, of 1024 bytes, once a second, × 8 / 1000.
 - `udp_avg_jitter_ms`: iperf3's J (RFC 1889) at the end of the test.
 
-What was not measured is 0 to them, and a run or a capture that is missing pulls means down. Here a repetition without
-captures or sockets has no such column; but the server's gap, of which no record could tell, is the 0 that it was.
+The scripts count missing measurements as 0, so that a missing run or capture lowers means. Here a repetition without
+captures or sockets lacks the column; but the server's gap, which no record contains, is 0 as in the scripts.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _LISTEN = 10
 
 
 def interface_rates(run: RunDir) -> Row:
-    """Mean of the rates that ifstat prints once a second."""
+    """The mean of the rates that ifstat prints once a second."""
     counters = _once_a_second(run.scan("links").collect()).partition_by("interface_index", as_dict=True)
     rates: Row = {}
     for role, end in ends_of(run.description).items():
@@ -46,9 +46,9 @@ def interface_rates(run: RunDir) -> Row:
 
 
 def sockets(run: RunDir) -> Row:
-    """Mean RTT and window over every line that `ss -tinm` would print on the client once a second."""
+    """The mean RTT and window over every line that `ss -tinm` would print on the client once a second."""
     rows = run.scan("sockets").filter(pl.col("state") != _LISTEN, node="client").collect()
-    # ss prints no rtt before the first sample; then theirs skips the line.
+    # ss prints no rtt before the first sample; the study's script then skips the line.
     lines = _once_a_second(rows).filter(pl.col("rtt_us") > 0).drop_nulls("snd_cwnd_pkts")
     if lines.is_empty():
         return {}
@@ -63,7 +63,7 @@ def _once_a_second(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def capture(tcp: pl.DataFrame, role: str, senders: tuple[str, ...]) -> Row:
-    """The columns of one capture, from the flows of TCP in it; `senders` are the client's addresses."""
+    """The columns of one capture, from its TCP flows; `senders` are the client's addresses."""
     from_client = pl.col("src").is_in(senders)
     seen = {"client": tcp.filter(from_client), "bottleneck": tcp, "server": tcp.filter(~from_client)}[role]
     gap = interval_ms(seen["packets"], seen["start_ns"], seen["duration_s"] * 1e3)
@@ -75,7 +75,7 @@ def capture(tcp: pl.DataFrame, role: str, senders: tuple[str, ...]) -> Row:
 
 
 def mean_of_captures(captures: Mapping[str, Row]) -> Row:
-    """The mean over the captures that there are, of three usually."""
+    """The mean over the existing captures, usually three."""
     columns = (SCRIPTS["gap_avg_ms"], SCRIPTS["ack_interval_avg_ms"])
     if not captures:
         return {}

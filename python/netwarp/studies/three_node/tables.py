@@ -1,4 +1,4 @@
-"""Tables of the study: one row per repetition, and over the repetitions of each scenario mean and spread."""
+"""Tables of the study: one row for each repetition, and mean and spread over the repetitions of each scenario."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ import polars as pl
 
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text
 from netwarp.studies.three_node import records, scripts
@@ -29,7 +30,7 @@ from netwarp.studies.three_node.traffic import tcp_flows, traffic
 from netwarp.threads import on_each
 
 _FILES = {"client": "client_iperf3.pcap", "bottleneck": "bottleneck.pcap", "server": "server.pcap"}
-"""What the published tables call the captures."""
+"""The names of the captures in the published tables."""
 
 
 _SUMMARY = (*SUMMARY, *SCRIPT_SUMMARY)
@@ -57,7 +58,7 @@ class Condition:
 
     @property
     def factors(self) -> Factors:
-        """What it varies: of its first repetition, as all are alike."""
+        """The factors of its first repetition, which are those of all."""
         return self.repetitions[0].factors
 
     def mean(self, column: str) -> float | None:
@@ -70,19 +71,19 @@ class Condition:
         return {each.number: value for each in self.repetitions if (value := each.values.get(column)) is not None}
 
     def spread(self, column: str) -> float | None:
-        """The standard deviation over the repetitions; None of fewer than two."""
+        """The standard deviation over the repetitions; None for fewer than two."""
         values = self.of(column)
         return stdev(values) if len(values) > 1 else None
 
     def of(self, column: str) -> list[float]:
-        """The column's values, of the repetitions that have it."""
+        """The values of the column in the repetitions that have it."""
         return [value for each in self.repetitions if (value := each.values.get(column)) is not None]
 
 
 def conditions_of(result: ResultDir) -> list[Condition]:
-    """The scenarios of a result in the plan's order, with what their runs say; failed and missing runs are left out."""
+    """The scenarios of a result in the plan's order, with their runs' values, without failed and missing runs."""
     usable = [(planned, _name(result, planned)) for planned in result.planned if _is_usable(result, planned)]
-    # Captures are read by processes of their own, as many at once as there are CPUs.
+    # Captures are read by separate processes, as many at once as there are CPUs.
     read = on_each(lambda one: _repetition(result.run(one[0].id), one[1], one[0].seed), usable)
     found: dict[str, list[Repetition]] = {}
     for (_, name), repetition in zip(usable, read, strict=True):
@@ -92,11 +93,13 @@ def conditions_of(result: ResultDir) -> list[Condition]:
 
 def _is_usable(result: ResultDir, planned: PlannedRun) -> bool:
     run = result.run(planned.id)
-    return result.is_complete(planned.id) and run.status().get("status") != "failed" and run.metrics_path.exists()
+    return (
+        result.is_complete(planned.id) and run.status().get("status") != RunStatus.FAILED and run.metrics_path.exists()
+    )
 
 
 def _name(result: ResultDir, planned: PlannedRun) -> str:
-    """The point's values, as a folder's name; of a result without cases and axes the scenario's name."""
+    """The point's values as a folder's name; for a result without cases and axes the scenario's name."""
     values = [axis_text(value) for value in planned.point.values() if value is not None]
     return (", ".join(values) or str(result.plan.get("name", ""))).replace("/", "-")
 
@@ -114,7 +117,7 @@ def _repetition(run: RunDir, name: str, seed: int) -> Repetition:
 
 
 def write_tables(folder: Path, conditions: Sequence[Condition]) -> list[Path]:
-    """Write the tables of every scenario and of all of them; returns the files. Raises StoreError."""
+    """Write the tables of every scenario and of all together; return the files. Raises StoreError."""
     files = []
     for condition in conditions:
         condition_folder = make_folder(folder / condition.name)
@@ -135,7 +138,7 @@ def _write(path: Path, frame: pl.DataFrame) -> Path:
 
 
 def _repetitions(condition: Condition) -> pl.DataFrame:
-    """A row per repetition, then `avg` and `std`."""
+    """A row for each repetition, then `avg` and `std`."""
     rows = [{"run_id": f"run_{each.number}", **_only(each.values, _SUMMARY)} for each in condition.repetitions]
     rows += [
         {"run_id": "avg", **{column: condition.mean(column) for column in _SUMMARY}},
@@ -145,7 +148,7 @@ def _repetitions(condition: Condition) -> pl.DataFrame:
 
 
 def _captures(condition: Condition) -> pl.DataFrame:
-    """A row per repetition and capture; a repetition without captures has one of its sockets alone."""
+    """A row for each repetition and capture; a repetition without captures has one with only its sockets."""
     rows = []
     for each in condition.repetitions:
         sockets = _only(each.values, _OF_SOCKETS)
@@ -156,7 +159,7 @@ def _captures(condition: Condition) -> pl.DataFrame:
 
 
 def _all(conditions: Sequence[Condition], columns: Sequence[str]) -> pl.DataFrame:
-    """A row per scenario: means, and beside each its standard deviation over the repetitions."""
+    """A row for each scenario: means, each with its standard deviation over the repetitions."""
     rows = []
     for condition in conditions:
         row: dict[str, object] = {"scenario": condition.name}

@@ -1,4 +1,4 @@
-"""What each flow of a test got: from iperf3's own JSON, else from the run's metrics and the flows' accounts."""
+"""The throughput of each flow of a test: from iperf3's JSON, else from the run's metrics and the flows' accounts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from netwarp.studies.three_node.columns import SCRIPTS, Row
 
 @dataclass(frozen=True)
 class Share:
-    """One flow: goodput of TCP, or the rate at which UDP was sent; None what nobody measured."""
+    """One flow: the goodput of TCP, or the sending rate of UDP; None if not measured."""
 
     mbps: float
     retransmits: int | None = None
     lost_pct: float | None = None
     jitter_ms: float | None = None
     final_jitter_ms: float | None = None
-    """iperf3's J at the end of the test, which the study's scripts take; ours is the mean over the test."""
+    """iperf3's J at the end of the test, which the study's scripts use; ours is the mean over the test."""
 
 
 def traffic(run: RunDir) -> Row:
-    """The columns of both tests; what was not measured is None."""
+    """The columns of both tests; None if not measured."""
     tcp, udp = _shares(run)
     return {
         "tcp_avg_bw_Mbps": mean(share.mbps for share in tcp),
@@ -42,12 +42,12 @@ def traffic(run: RunDir) -> Row:
 
 
 def tcp_flows(run: RunDir) -> int:
-    """How many flows the TCP test has."""
+    """The number of flows of the TCP test."""
     return len(_shares(run)[0])
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The mean; None if there is no value, or one is absent."""
+    """The mean; None without values, or if one is missing."""
     present = list(values)
     if not present or any(value is None for value in present):
         return None
@@ -55,7 +55,7 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 
 def _shares(run: RunDir) -> tuple[list[Share], list[Share]]:
-    """Of the TCP test and of the UDP test."""
+    """The flows of the TCP test and of the UDP test."""
     tcp: list[Share] = []
     udp: list[Share] = []
     known = {row["flow_id"]: row for row in accounts(run.scan("flows").collect())}
@@ -94,12 +94,12 @@ def _values(flow: Flow, metrics: pl.DataFrame) -> dict[str, float]:
 
 
 def iperf3_shares(document: Mapping[str, Any], label: str) -> list[tuple[str, Share]]:
-    """`(protocol, share)` of each parallel flow in what iperf3 -J printed. Raises StoreError."""
+    """`(protocol, share)` of each parallel flow in the output of iperf3 -J. Raises StoreError."""
     try:
         streams = document["end"].get("streams", ())
         return [("udp", _udp(s["udp"])) if "udp" in s else ("tcp", _tcp(s)) for s in streams]
     except (KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"cannot read {label}: it is not what iperf3 -J prints ({error})") from error
+        raise StoreError(f"cannot read {label}: it is not output of iperf3 -J ({error})") from error
 
 
 def _tcp(stream: Mapping[str, Any]) -> Share:

@@ -1,7 +1,7 @@
 """The three-node study: its tables under their published names, the published numbers beside ours, its findings.
 
-It is computed from records alone (iperf3's JSON, flows, sockets, links, captures, queues) of runs between nodes called
-client, bottleneck and server; so it serves imported measurements, too. docs/three-node.md describes every table.
+It is computed only from records (iperf3's JSON, flows, sockets, links, captures, queues) of runs between nodes called
+client, bottleneck and server, so that it works for imported measurements too. docs/three-node.md describes the tables.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ FOLDER = "three-node"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
-    """Write the study's tables into `three-node/`, and its figures; see `netwarp.views.View`.
+    """Write the study's tables and figures into `three-node/`; see `netwarp.views.View`.
 
-    What compares with the published numbers is left out of a result that has none of the published scenarios.
+    Comparisons with the published numbers are left out if a result has none of the published scenarios.
     """
     conditions = conditions_of(result)
     if not conditions:
@@ -43,15 +43,15 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
 
 
 def sentences_of(conditions: Sequence[Condition]) -> list[Sentence]:
-    """The recommendations of these scenarios, with the study's statements that they contradict.
+    """The recommendations from these scenarios, with the study's statements that they contradict.
 
-    A scenario is compared with the published row of the same factors, whatever it is called. Rows that serve the
-    study's note are left out: they have the factors of rows on another path.
+    A scenario is compared with the published row of the same factors, whatever its name. Rows for the study's note are
+    left out: they have the factors of rows on another path.
     """
     own = [one for one in conditions if one.name not in load_note().instead.values()]
     names = published_names(own)
     rows = [replace(one, name=names[one.name]) for one in own if one.name in names]
-    # Reversed, so that the first of a name counts: the published row itself, before others with its factors.
+    # Reversed, so that the first of a name counts: the published row itself precedes others with its factors.
     unique = list({one.name: one for one in reversed(rows)}.values())
     return recommendations.recommend(own, check(unique) if unique else ())
 
@@ -66,7 +66,7 @@ def _compare(folder: Path, conditions: list[Condition], compared: pl.DataFrame) 
 
 
 def _draw(result: ResultDir, conditions: list[Condition], compared: pl.DataFrame) -> list[Path]:
-    # Lazily: matplotlib takes longer to import than the tables take to make.
+    # Imported lazily: loading matplotlib takes longer than making the tables.
     from netwarp.studies.three_node.figures import draw  # noqa: PLC0415
 
     make_folder(result.plots)

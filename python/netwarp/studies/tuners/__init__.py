@@ -1,4 +1,4 @@
-"""Tuners of the hosts, each beside none."""
+"""Tuners of the hosts, each compared with the default."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What tuners change: the metrics of flows under each of them, beside those by default."""
+"""The effects of tuners: the metrics of flows under each tuner, compared with the default."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ METRICS = {
     "retransmits": "retransmitted segments",
     UNSENT: "waits unsent, mean (kB)",
 }
-"""What is compared, with its name in the figure: metrics of flows, and what their sockets hold unsent."""
+"""The compared metrics with their names in the figure: metrics of flows, and the unsent data of their sockets."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A metric of a group of flows under a tuner: the median over the seeds, and what it is by default.
+    """A metric of a group of flows under a tuner: the median over the seeds, and that of the default.
 
-    `place` tells the values of the other axes, and the group where there are several.
+    `place` has the values of the other axes, and the group if there are several.
     """
 
     place: str
@@ -40,7 +40,7 @@ class Compared:
 
     @property
     def ratio(self) -> float | None:
-        """Value / default; absent without a default, or where that is 0."""
+        """Value / default; None without a default, or if that is 0."""
         return self.value / self.default if self.default else None
 
 
@@ -66,7 +66,7 @@ def values_of(result: ResultDir) -> pl.DataFrame:
 
 
 def _unsent(run: RunDir, group: str) -> dict[str, float]:
-    """The mean over time, and over the flows of a group, of what their senders' sockets hold unsent; kB."""
+    """The mean unsent data of the senders' sockets in kB, over time and over the flows of a group."""
     ports = [flow.source_port for flow in run.description.flows if flow.group == group and not flow.reverse]
     samples = run.scan("sockets").filter(
         pl.col("source_port").is_in(ports), pl.col("time_ns") >= run.description.warmup_ns, state=1
@@ -76,7 +76,7 @@ def _unsent(run: RunDir, group: str) -> dict[str, float]:
 
 
 def compare_tuners(values: pl.DataFrame) -> Iterator[Compared]:
-    """The median over the seeds of each place, tuner and metric in `values_of`, beside that of the default."""
+    """The median over the seeds of each place, tuner and metric of `values_of`, with that of the default."""
     keys = ("place", "tuner", "metric")
     cells = {
         key: median(part["value"].to_list())

@@ -20,7 +20,7 @@ _DEFAULT, _TUNED = "#9a9a9a", CATEGORICAL[0]
 
 
 def draw(rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
-    """Returns the files. Raises StoreError."""
+    """Draw the figure; return the files. Raises StoreError."""
     where = places(rows)
     tuners = list(dict.fromkeys(row.tuner for row in rows))
     metrics = [metric for metric in METRICS if any(row.metric == metric for row in rows)]
@@ -49,7 +49,7 @@ def draw(rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
 
 
 def _bars(axes: Axes, cells: Sequence[Compared | None]) -> None:
-    """A bar with its value for each tuner, the first on top; nothing where nothing was measured."""
+    """Draw a bar with its value for each measured tuner, the first on top."""
     largest = max((cell.value for cell in cells if cell), default=0.0)
     for at, cell in enumerate(cells):
         if cell is None:

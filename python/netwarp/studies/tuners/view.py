@@ -1,4 +1,4 @@
-"""Tuners against the default: each setting of the hosts beside none, where a scenario sweeps `run.tuner`.
+"""Tuners compared with the default, for scenarios that sweep `run.tuner`.
 
 Writes `tuners/tuners.csv`, one row for each tuner, metric, group of flows and point of the other axes, with the
 default's value and the ratio to it; and a figure of them.
@@ -19,7 +19,7 @@ FOLDER = "tuners"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
-    """The table and the figure. Raises StoreError where no axis is `run.tuner`."""
+    """Write the table and the figure. Raises StoreError unless `run.tuner` is an axis."""
     if AXIS not in result.axes:
         raise StoreError(f'the view tuners compares tuners, but this study has only one; sweep "{AXIS}"')
     rows = list(compare_tuners(values_of(result)))
@@ -28,7 +28,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     write_atomic(folder / "tuners.csv", pl.DataFrame(table, infer_schema_length=None).write_csv)
     written = [folder / "tuners.csv"]
     if figures and rows:
-        # Lazily: matplotlib takes long to import, and tables need none.
+        # Imported lazily: matplotlib takes long to load, and tables do not need it.
         from netwarp.studies.tuners.figure import draw  # noqa: PLC0415
 
         written += draw(rows, str(result.plan.get("name", "")), result.plots / "tuners")

@@ -1,4 +1,4 @@
-"""Theory beside measurement: the shipped labs, whole, hold what they claim."""
+"""Theory and measurement: the complete shipped labs meet their claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RED's law on the real kernel: its average can be computed to the bit, and its drops are as likely as it says."""
+"""RED's law on the real kernel: its average can be computed to the bit, and drops have the law's probability."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_the_weight_of_the_average_is_what_tc_made_of_the_words(runs: Runs, queu
 
 
 def test_the_lab_of_reds_law(tmp_path: Path) -> None:
-    """Whole: of 700,000 packets none is dropped that the average forbids, none kept that it condemns, and between min
-    and max as many as are likely."""
+    """The whole lab: of 700,000 packets none is dropped that the average forbids, none kept that it condemns, and
+    between min and max as many as are likely."""
     answer = netwarp("run", "red-law", "--no-plots", "-o", tmp_path / "r")
     assert answer.code == 0, answer.err + answer.out
     assert "0 of 711900 packets are against it" in " ".join(answer.out.split())

@@ -1,8 +1,7 @@
-"""What other scripts measured becomes a result, from end to end.
+"""Measurements of other scripts become a result, end to end.
 
-The scripts' own programs (iperf3, `ss -tinm`, ifstat) run in a lab as they run on three machines; their files are laid
-out as the scripts leave them, so that what is imported can be held against what netwarp recorded of the same run.
-"""
+The scripts' programs (iperf3, `ss -tinm`, ifstat) run in a lab as they run on three machines; their files have the
+scripts' layout, so that the import can be compared with netwarp's records of the same run."""
 
 from __future__ import annotations
 
@@ -18,6 +17,7 @@ from e2e_runs import Runs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.result import ResultDir, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.studies.three_node.tables import conditions_of
 
@@ -108,7 +108,7 @@ CAPTURES = {
 
 @pytest.fixture(scope="module")
 def made(runs: Runs) -> ResultDir:
-    """What netwarp recorded of the scripts' runs."""
+    """netwarp's records of the scripts' runs."""
     return open_result(runs.result(SCRIPTS))
 
 
@@ -165,7 +165,7 @@ def test_accounts_of_tests_are_those_that_the_agent_read(made: ResultDir, import
 
 
 def test_metrics_are_those_of_the_exact_records(made: ResultDir, imported: ResultDir) -> None:
-    """Totals agree; states, which ss saw once a second, come near what every ACK says."""
+    """Totals agree; states, which ss sampled once a second, are close to those of every ACK."""
     for recorded, taken in pairs(made, imported):
         exact, sampled = (
             dict(run.metrics().filter(scope="flow", name="tcp").select("metric", "value").iter_rows())
@@ -190,7 +190,7 @@ def test_metrics_are_those_of_the_exact_records(made: ResultDir, imported: Resul
 
 
 def test_sockets_stand_where_the_acks_say_that_they_were(made: ResultDir, imported: ResultDir) -> None:
-    """ss tells no time; that which the import gives a sample is one at which the sender had that very state."""
+    """ss prints no time; the import gives a sample one at which the sender had exactly that state."""
     for recorded, taken in pairs(made, imported):
         ours = taken.scan("sockets").filter(node="client", state=1).collect()
         tuples = recorded.scan("tuples").collect()
@@ -203,7 +203,8 @@ def test_sockets_stand_where_the_acks_say_that_they_were(made: ResultDir, import
                 first, beyond = (int(np.searchsorted(acked, row["bytes_acked"], side)) for side in ("left", "right"))
                 if first < beyond < len(when):
                     late.append((int(when[first]) - row["time_ns"], int(when[beyond]) - row["time_ns"]))
-        # All samples agree on when the run's clock began: one shift puts each between its ACK and the next that counts.
+        # All samples agree on the start of the run's clock: one shift puts each between its ACK and the next that
+        # counts.
         assert len(late) > 10
         earliest, latest = max(low for low, _ in late), min(high for _, high in late)
         assert earliest <= latest + 8_000_000, "ss counts ages in ticks of 4 ms"
@@ -226,7 +227,7 @@ def test_interfaces_sent_what_their_counters_say(made: ResultDir, imported: Resu
 
 
 def test_the_study_says_the_same_of_both(made: ResultDir, imported: ResultDir) -> None:
-    """The three-node tables of what netwarp recorded, and of the same runs by way of the scripts' files."""
+    """The three-node tables of netwarp's records, and of the same runs by way of the scripts' files."""
     here, there = conditions_of(made), conditions_of(imported)
     assert [condition.name for condition in there] == [condition.name for condition in here] == [CUBIC, BBR]
     for recorded, taken in zip(here, there, strict=True):
@@ -242,7 +243,7 @@ def test_the_study_says_the_same_of_both(made: ResultDir, imported: ResultDir) -
 def test_the_studys_own_scripts_give_what_we_say_they_give(
     made: ResultDir, imported: ResultDir, tmp_path: Path
 ) -> None:
-    """Their functions as printed, on their files of the same runs, against our columns `scripts_…`."""
+    """The scripts' functions as printed, on their files of the same runs, compared with our columns `scripts_…`."""
     place = lay_out(made, tmp_path / "experiments")
     for recorded, taken in zip(conditions_of(made), conditions_of(imported), strict=True):
         for here, there in zip(recorded.repetitions, taken.repetitions, strict=True):
@@ -295,7 +296,7 @@ def test_missing_and_broken_files_are_named_and_left_out(made: ResultDir, tmp_pa
     assert told(answer, f"{BBR}, run 1: udp.json is left out: the JSON is cut short")
     result = open_result(tmp_path / "result")
     states = {(run.point["case"], run.seed): result.run(run.id).status() for run in result.planned}
-    assert states.pop((BBR, 1))["status"] == "suspect"
+    assert states.pop((BBR, 1))["status"] == RunStatus.SUSPECT
     assert {state["status"] for state in states.values()} == {"ok"}
     summary = result.summary()
     half = summary.filter(pl.col("case") == BBR, pl.col("seed") == 1)

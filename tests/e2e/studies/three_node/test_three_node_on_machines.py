@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 @pytest.fixture(scope="module")
 def study(made: Hosts) -> tuple[Answer, Path]:
-    """The command of step 5, with the shipped inventory, to which the place of a configuration for ssh is added."""
+    """The command of step 5, with the shipped inventory, and the place of a configuration for ssh added."""
     shipped = Path(str(resources.files("netwarp") / "studies/three_node/inventories/three-node.toml")).read_text()
     inventory = made.place / "three-node.toml"
     inventory.write_text('ssh_config = "ssh_config"\n' + shipped)
@@ -54,7 +54,7 @@ def _only(result: Path) -> RunDir:
 
 
 def test_one_condition_of_the_study_runs_in_full(study: tuple[Answer, Path]) -> None:
-    """Tests share their machine, which may have disturbed the run: it is suspect then, with the evidence."""
+    """Tests share their machine, which may have disturbed the run: then it is suspect, with the evidence."""
     answer, result = study
     run = _only(result)
     doubts = list(machine_doubts(run))

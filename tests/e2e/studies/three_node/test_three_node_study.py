@@ -24,7 +24,7 @@ COLUMNS = list(published()[PFIFO])[:9]
 
 @pytest.fixture(scope="module")
 def builtin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two rows of the study, of three repetitions each, as many as a verdict takes."""
+    """Two rows of the study with three repetitions each, the minimum for a verdict."""
     place = tmp_path_factory.mktemp("builtin") / "r"
     rows = ("--case", PFIFO, "--case", RED)
     done = netwarp("run", "three-node-builtin", *rows, "--seeds", "3", "-o", place)
@@ -42,7 +42,7 @@ def _rows(path: Path, key: str) -> dict[str, dict[str, float]]:
 
 
 def test_recommendations_follow_from_what_was_measured(builtin: Path) -> None:
-    """Of two rows that differ in their queue alone: RED's RTT is a small part of pfifo's, and the table says so."""
+    """For two rows that differ only in their queue: RED's RTT is a small part of pfifo's, and the table says so."""
     done = netwarp("recommend", builtin, "--json")
     assert done.code == 0, done.err
     sentences = json.loads(done.out)
@@ -124,7 +124,7 @@ def test_published_numbers_stand_beside_ours(builtin: Path) -> None:
     window = ours.filter(scenario=PFIFO, metric="ss_avg_cwnd").row(0, named=True)
     assert window["scripts"] * 1024 == pytest.approx(window["ours"], rel=0.2), "packets / 1024; none is idle here"
     gap = ours.filter(scenario=PFIFO, metric="gap_avg_ms").row(0, named=True)
-    # Data and ACKs at the bottleneck, data alone at the client, 0 at the server: with an ACK for every other packet
+    # Data and ACKs at the bottleneck, only data at the client, 0 at the server: with an ACK for every other packet
     # (1 + 2/3 + 0) / 3 of the gap between data packets.
     assert gap["scripts"] == pytest.approx(gap["ours"] * 5 / 9, rel=0.1)
     for stem in ("summary_plot", "pcap_plot", "published_plot"):

@@ -1,4 +1,4 @@
-"""Queueing theory: formulas against each other, against worked examples, and against queues that are simulated."""
+"""Queueing theory: formulas compared with each other, with worked examples, and with simulated queues."""
 
 from dataclasses import astuple
 
@@ -53,7 +53,8 @@ def test_an_overloaded_queue_of_limited_room_serves_as_fast_as_it_can() -> None:
 
 
 def test_a_cut_exponential_has_the_moments_of_its_definition() -> None:
-    """Of an exponential cut to [a, b], of width w: mean a + m − w / (e^(w/m) − 1), as the generator computes it."""
+    """For an exponential truncated to [a, b], of width w: mean a + m − w / (e^(w/m) − 1), as the generator computes
+    it."""
     service = cut_exponential(600.0, 16.0, 1472.0, overhead=42.0)
     width = 1456.0
     assert service.mean == pytest.approx(42 + 16 + 600 - width / np.expm1(width / 600))
@@ -63,7 +64,7 @@ def test_a_cut_exponential_has_the_moments_of_its_definition() -> None:
 
 
 def _simulated(load: float, service: Service, room: int, customers: int = 400_000) -> tuple[float, float]:
-    """Fraction lost and mean sojourn of those who are not, at a queue with `room` places; one customer at a time."""
+    """Fraction lost and mean sojourn of the others, at a queue with `room` places; one customer at a time."""
     rng = np.random.default_rng(7)
     gaps = rng.exponential(service.mean / load, customers)
     times = rng.choice(service.times, customers, p=service.weights)
@@ -71,7 +72,7 @@ def _simulated(load: float, service: Service, room: int, customers: int = 400_00
     for number, (gap, time) in enumerate(zip(gaps.tolist(), times.tolist(), strict=True)):
         now += gap
         place = (number - lost) % room
-        if ends[place] > now:  # who came `room` before is still here
+        if ends[place] > now:  # the customer `room` before this one is still here
             lost += 1
             continue
         ends[place] = max(now, ends[place - 1]) + time

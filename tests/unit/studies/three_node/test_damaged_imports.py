@@ -1,4 +1,4 @@
-"""Files of other programs that damage befell: each is read for what it is, or left out with the reason."""
+"""Damaged files of other programs: each is read as far as it is valid, or left out with the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILES = {
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
-    """What the scripts leave of one run."""
+    """The scripts' files of one run."""
     place = tmp_path / "experiments" / "slow" / "slow_run_1"
     place.mkdir(parents=True)
     for source, name in FILES.items():
@@ -42,7 +42,7 @@ def scripts(tmp_path: Path) -> Path:
 
 
 def imported(scripts: Path) -> list[str]:
-    """What is said of the files, once they are imported and analysed."""
+    """Messages about the files, after importing and analysing them."""
     output = scripts.parents[2] / "result"
     shutil.rmtree(output, ignore_errors=True)
     found = import_result(scripts.parents[1], output)
@@ -56,7 +56,7 @@ def test_the_samples_themselves_are_read(scripts: Path) -> None:
 
 @pytest.mark.parametrize("seed", repeated(60))
 def test_no_damage_is_a_fault(scripts: Path, seed: int) -> None:
-    """Whole, from the files to the metrics: what is refused is refused in a sentence."""
+    """Complete, from the files to the metrics: every refusal is a sentence."""
     rng = random.Random(seed)
     for name in rng.sample(sorted(FILES.values()), 2):
         damage(scripts / name, rng)
@@ -150,7 +150,7 @@ def test_a_clock_that_was_set_between_two_tests_moves_nothing_by_years(scripts: 
     ("lines", "why"),
     [
         ("1000000000 1.0 1.0\n1999999999 1.0 1.0\n", "its lines are 1e\\+09 s apart"),
-        ("1.0 999999999999.0\n" * 20_000, "more bytes than anything counts"),
+        ("1.0 999999999999.0\n" * 20_000, "more bytes than a counter can hold"),
         (f"1.0 {'9' * 400}\n", "no line with rates"),
     ],
 )

@@ -63,7 +63,7 @@ def test_lines_without_a_rate_are_counted() -> None:
         ("", "it is empty"),
         ("ifstat: eth9: no such interface\n", "no heading"),
         ("#kernel\nInterface RX Pkts/Rate\n", "iproute2"),
-        (HEADINGS + "1.0 1.0 1.0 1.0\n", "enp0s3, enp0s8, and not eth9"),
+        (HEADINGS + "1.0 1.0 1.0 1.0\n", "enp0s3, enp0s8, but not eth9"),
         ("  eth9 \n KB/s in  KB/s out\n n/a n/a\n", "no line with rates"),
     ],
 )

@@ -1,8 +1,8 @@
 """iperf3's JSON, of several versions and in several states.
 
-The documents of 3.12 are recorded. Those of other versions are written after what iperf_print_results() of that version
-prints (src/iperf_api.c): 3.7 has of a UDP test one `sum`, of what the sender sent; 3.9 the same with `snd_wnd`; 3.16
-has `sum_sent` and `sum_received` too, in which a packet counts at its own end; 3.17 has --json-stream.
+The documents of 3.12 are recorded. Those of other versions are written after the output of iperf_print_results() of
+that version (src/iperf_api.c): 3.7 has one `sum` for a UDP test, of the sender's packets; 3.9 the same with `snd_wnd`;
+3.16 also has `sum_sent` and `sum_received`, in which a packet counts at its own end; 3.17 has --json-stream.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_tcp_of_every_version(file: Path, version: str) -> None:
 
 @pytest.mark.parametrize("version", ["3.7", "3.9", "3.12", "3.16", "3.17"])
 def test_udp_of_every_version_tells_what_arrived(file: Path, version: str) -> None:
-    """Before sum_received was there, `sum.bytes` is what was sent: what arrived is counted in packets."""
+    """Before sum_received existed, `sum.bytes` was the sender's: arrivals are counted in packets."""
     test = read(file, json.dumps(udp(version)), "udp")
     assert (test.sent_bytes, test.received_bytes) == (2 * BYTES, 2 * (PACKETS - LOST) * 1448)
     assert (test.sent_pkts, test.received_pkts, test.jitter_ms) == (2000, 1920, 2.0)
@@ -206,7 +206,7 @@ def test_of_several_documents_the_last_good_one_counts(file: Path) -> None:
         (json.dumps(udp("3.12")), "it contains a test of UDP, not of TCP"),
         (json.dumps({"start": {}, "error": "the server is busy"}), "iperf3 says: the server is busy"),
         (json.dumps({"start": start("3.12", "TCP"), "end": {}}), "no connection was made"),
-        ("{}", "it does not say what was tested"),
+        ("{}", "it lacks the description of the test"),
         (json.dumps(tcp("3.12") | {"end": {"streams": [{}]}}), "the test did not end"),
         (json.dumps(tcp("3.12") | {"error": "unable to receive results"}), "iperf3 says: unable to receive results"),
     ],
@@ -243,7 +243,7 @@ KEYS = [
 def test_no_value_in_any_place_is_too_much(
     tmp_path_factory: pytest.TempPathFactory, keys: tuple[str, ...], value: Any, protocol: str
 ) -> None:
-    """Whatever is in a place: a test whose numbers are numbers, or a reason why not."""
+    """For any value in a place: a test whose numbers are numbers, or a reason."""
     document = tcp("3.12") if protocol == "tcp" else udp("3.12")
     place: Any = document
     for key in keys[:-1]:

@@ -181,7 +181,7 @@ NUMBERS = st.integers(-10, 2**70) | st.floats() | st.text(max_size=6)
 @settings(deadline=None)
 @given(st.sampled_from(V5.split()), NUMBERS)
 def test_any_value_of_any_word_gives_a_row_that_fits(word: str, value: object) -> None:
-    """What is too large for its column, or no number, is absent."""
+    """Values that are too large for their column, or not numbers, are absent."""
     key = word.partition(":")[0]
     text = HEAD + ENDS + V5.replace(word, f"{key}:{value}")
     assert table(read_ss(text)).num_rows >= 1

@@ -1,4 +1,4 @@
-"""Sentences from measurements: each has its numbers, and none is written that the measurements do not support."""
+"""Sentences from measurements: each has its numbers, and none lacks support by measurements."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_scenarios_that_differ_in_more_than_one_thing_are_not_compared() -> None
 
 
 def test_names_do_not_matter_where_factors_are_known() -> None:
-    """A scenario of any name is held against the published row of the same factors."""
+    """A scenario of any name is compared with the published row of the same factors."""
     (pro,) = _of(recommend(_pair([900, 910, 920], [90, 91, 92])), "pro")
     theirs = (
         PUBLISHED["bw3Mbps_multiflow_10_RED"]["ss_avg_rtt_ms"]
@@ -117,7 +117,7 @@ def test_names_do_not_matter_where_factors_are_known() -> None:
 
 
 def _as_published(change: Callable[[str, str, float], float] = lambda name, column, value: value) -> list[Condition]:
-    """Every published row as if it had been measured three times, each with the same numbers."""
+    """Every published row as if it had been measured three times with the same numbers."""
     found = []
     for name, row in PUBLISHED.items():
         factors = named_factors(name)
@@ -142,7 +142,7 @@ def test_the_published_numbers_support_some_of_the_published_advice() -> None:
 
 
 def test_a_planted_turn_of_the_numbers_turns_the_sentence() -> None:
-    """No text is fixed: with the goodputs of BBR and CUBIC exchanged, what was for BBR is against it."""
+    """No text is fixed: with the goodputs of BBR and CUBIC exchanged, sentences for BBR are against it."""
 
     def goodput(sentences: list[Sentence], kind: str) -> list[str]:
         found = [one.sentence for one in sentences if one.kind == kind and one.about == "BBR against CUBIC"]
@@ -157,7 +157,8 @@ def test_a_planted_turn_of_the_numbers_turns_the_sentence() -> None:
 
 
 def test_what_was_measured_twice_counts_once() -> None:
-    """The study's row with iperf3's UDP has the control, queue, path and flows of another: they are no alternatives."""
+    """The study's row with iperf3's UDP has the control, queue, path and flows of another: they are not
+    alternatives."""
     pfifo, red = _pair([900, 910, 920], [90, 91, 92])
     again = replace(red, name="once more")
     sentences = recommend([pfifo, red, again])

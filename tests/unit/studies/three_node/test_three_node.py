@@ -1,4 +1,4 @@
-"""The three-node study without running it: its scenario files, its published numbers, and what is claimed of them."""
+"""The three-node study without running it: its scenario files, its published numbers, and claims about them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _published(claim: Claim) -> Holds:
 
 
 def test_which_claims_the_published_means_do_not_bear_out() -> None:
-    """Their own numbers contradict four of their statements, and are better than three of their ranges say."""
+    """Their own numbers contradict four of their statements, and are better than three of their ranges."""
     judged = {claim.id: _published(claim) for claim in CLAIMS if claim.unmeasured is None}
     assert {id_: holds for id_, holds in judged.items() if holds not in (Holds.YES, Holds.WITHIN)} == {
         "cubic-fairer": Holds.NO,  # in 2 of 6 places
@@ -178,9 +178,9 @@ def test_every_range_says_which_side_is_better_or_is_about_neither() -> None:
         ({"c": {}}, Holds.INCONCLUSIVE, "1 of 2 places not measured"),
         ({"c": {1: 3.0, 2: 3.0}}, Holds.INCONCLUSIVE, "2 of the 3 seeds that it takes"),
         ({"c": {1: 1.0, 2: 1.0}}, Holds.INCONCLUSIVE, "2 of the 3 seeds that it takes"),
-        # A pair is compared under the same seed, of those that both have.
+        # Pairs are compared under the same seed, for seeds that both have.
         ({"b": {3: 2.0, 4: 2.0, 5: 2.0}}, Holds.INCONCLUSIVE, "1 of the 3 seeds that it takes"),
-        # What one place refutes no missing row can mend.
+        # A refutation in one place does not depend on missing rows.
         ({"a": {}, "c": {1: 1.0, 2: 1.0, 3: 1.0}}, Holds.NO, "not in 1 of 2 places: 1 × [1, 1] (c)"),
         ({"a": {}, "b": {}, "c": {}}, Holds.INCONCLUSIVE, "its rows were not run"),
     ],
@@ -219,7 +219,7 @@ def _as_published(name: str, column: str) -> float:
 
 @cache
 def _checked_as_published() -> list[Finding]:
-    """What is found if our values are the published ones."""
+    """The findings if our values were the published ones."""
     return list(check(_conditions(_as_published)))
 
 
@@ -231,7 +231,7 @@ def test_the_published_numbers_as_if_they_were_ours_give_the_published_verdicts(
 
 
 def test_the_note_is_judged_beside_the_rows_as_they_were_run() -> None:
-    """Eight rows of the study may be fq_codel's: where that was run, each claim about them has a second verdict."""
+    """Eight rows of the study may be fq_codel's: if that was run, each claim about them has a second verdict."""
     note = load_note()
     assert set(note.instead) == {row for row in PUBLISHED if row.startswith("bwNORMAL_") and not row.endswith("_fq")}
     cases = {run.case: run for run in make_plan(load_scenario("three-node"), seeds=[1])}
@@ -293,5 +293,5 @@ def test_shares_in_the_words_of_iperf3() -> None:
 
 @pytest.mark.parametrize("told", [{}, {"end": 3}, {"end": {"streams": [{}]}}, {"end": {"streams": [{"udp": []}]}}])
 def test_what_iperf3_never_prints_is_refused(told: dict[str, Any]) -> None:
-    with pytest.raises(StoreError, match=r"tcp\.json: it is not what iperf3 -J prints"):
+    with pytest.raises(StoreError, match=r"tcp\.json: it is not output of iperf3 -J"):
         iperf3_shares(told, "tcp.json")

@@ -1,1 +1,1 @@
-"""Measurements of the scripts → a result: an importer (`netwarp.imports`). It writes records, no metrics."""
+"""Imports measurements of the scripts as a result (`netwarp.imports`). It writes records, not metrics."""

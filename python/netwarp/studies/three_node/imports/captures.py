@@ -1,4 +1,4 @@
-"""Captures: whether a file is one, and its place in the run. What is in it, the analysis reads."""
+"""Checks captures and copies them into the run; the analysis reads their content."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ _PCAP_HEADER_BYTES = 24
 
 
 def keep_capture(source: Path, place: Path) -> str | None:
-    """Copy a capture, as it is, to its place; returns a remark about it (that it ends within a packet), if any.
+    """Copy a capture unchanged to its place; return a remark (that it ends within a packet), if any.
 
     Raises UnreadableError if it holds no packet or is damaged, StoreError, AgentMissingError.
     """
@@ -40,7 +40,7 @@ def keep_capture(source: Path, place: Path) -> str | None:
 
 
 def _read_through(source: Path) -> str | None:
-    """What the reader of captures notes of a file. Raises UnreadableError with its reason if the file is damaged."""
+    """The remark of the reader of captures on a file. Raises UnreadableError if the file is damaged."""
     command = [str(find_observer()), "pcap", "--csv", str(source)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     printed = os.fsdecode(done.stderr)

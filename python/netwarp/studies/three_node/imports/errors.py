@@ -1,4 +1,4 @@
-"""What can be wrong with what is imported."""
+"""Errors in imported files."""
 
 from pathlib import Path
 
@@ -10,5 +10,5 @@ class UnreadableError(Exception):
 
 
 def why_unreadable(path: Path, error: StoreError) -> str:
-    """Why a file could not be read, as such a clause."""
+    """The reason for which a file could not be read, as such a clause."""
     return f"it cannot be read: {str(error).removeprefix(f'cannot read {path}: ')}"

@@ -1,7 +1,8 @@
-"""What `ifstat -i IF -t 1` prints: an interface's rates, one line a second (Gaël Roualland's ifstat, not iproute2's).
+"""Reads the output of `ifstat -i IF -t 1`: an interface's rates, one line per second (Gaël Roualland's ifstat, not
+iproute2's).
 
-Headings come again and again; a line has the time of day with -t; rates are in units of 1024 bytes a second (KB/s), or
-of 1024 bits with -b (Kbps).
+Headings are repeated; a line has the time of day with -t; rates are in units of 1024 bytes per second (KB/s), or of
+1024 bits with -b (Kbps).
 """
 
 import re
@@ -22,7 +23,7 @@ _MAX_INTERVAL_S = 3600.0
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes per second into and out of an interface, one entry a line; `stamps` are the lines' times if they have any.
+    """Bytes per second into and out of an interface, an entry for each line; `stamps` are the lines' times if any.
 
     `left_out` counts the lines in between without a rate (n/a).
     """
@@ -34,7 +35,7 @@ class Rates:
 
     @property
     def interval_s(self) -> float:
-        """The time between two lines: what the stamps, which are whole seconds, come to on average; else 1 s."""
+        """The time between two lines: the average of the stamps, which are whole seconds; else 1 s."""
         if self.stamps is None or len(self.stamps) < 2:
             return 1.0
         times = since(self.stamps, self.stamps[0])
@@ -73,11 +74,9 @@ def read_ifstat(text: str, interface: str) -> Rates:
     if len(known) == len(stamps):
         rates = replace(rates, stamps=known)
     if not 0 < rates.interval_s < _MAX_INTERVAL_S:
-        raise UnreadableError(
-            f"its lines are {rates.interval_s:.6g} s apart on average, and ifstat prints one a second"
-        )
+        raise UnreadableError(f"its lines are {rates.interval_s:.6g} s apart on average; expected one per second")
     if max(sum(received), sum(sent)) * rates.interval_s >= _MAX_BYTES:
-        raise UnreadableError("its rates add up to more bytes than anything counts")
+        raise UnreadableError("its rates add up to more bytes than a counter can hold")
     return rates
 
 
@@ -92,14 +91,14 @@ def _headings(text: str, interface: str) -> tuple[float, int]:
             return _UNITS[match[1]], 2 * interfaces.index(interface)
         if len(interfaces) == 1:
             return _UNITS[match[1]], 0
-        raise UnreadableError(f"it has the interfaces {', '.join(interfaces)}, and not {interface}")
+        raise UnreadableError(f"it has the interfaces {', '.join(interfaces)}, but not {interface}")
     raise UnreadableError("it has no heading of ifstat's (KB/s in, KB/s out)")
 
 
 def rows(rates: Rates, last_s: float, interface_index: int) -> Iterator[dict[str, Cell]]:
-    """Rows of links.arrows: the rates summed up to bytes, from 0 a line's interval before the first line.
+    """Rows of links.arrows: the rates summed up to bytes, from 0 one interval before the first line.
 
-    `last_s` is the time of the last line in the run's clock. Packets are not known.
+    `last_s` is the time of the last line in the run's clock. Packets are unknown.
     """
     step = rates.interval_s
     count = len(rates.out_bytes_per_s)

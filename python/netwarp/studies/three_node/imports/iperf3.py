@@ -1,8 +1,8 @@
-"""What iperf3's client prints with -J, or --json-stream: one test and its totals.
+"""Reads the output of iperf3's client with -J or --json-stream: one test and its totals.
 
-The format differs by version (iperf_print_results() in iperf_api.c): `sum_sent` and `sum_received` of a UDP test are
-not there in 3.7, where `sum.bytes` is what was sent; milliseconds of the start are there from 3.18 on; `retransmits`
-only where the sender's system counts them.
+The format differs by version (iperf_print_results() in iperf_api.c): 3.7 lacks `sum_sent` and `sum_received` of a UDP
+test, and its `sum.bytes` counts sent bytes; milliseconds of the start exist from 3.18 on; `retransmits` only if the
+sender's system counts them.
 """
 
 import json
@@ -25,12 +25,12 @@ _SHORTEST_S = 1e-3
 
 @dataclass(frozen=True)
 class Iperf3Test:
-    """One test. Times in seconds; what the file does not contain is None.
+    """One test. Times are in seconds; values that the file lacks are None.
 
     `started_s` is the client's clock (Unix time) when client and server had agreed to connect. `ports` are the client's
-    ports of the connections that carry data (the one by which client and server agree on the test is not among them).
-    `seconds` is how long the receiver counted. `document` is the JSON object, `text` the file as it is if it holds
-    nothing else. `notes` say what is unusual.
+    ports of the connections that carry data (without the control connection). `seconds` is the time for which the
+    receiver counted. `document` is the JSON object, `text` the whole file if it holds nothing else. `notes` are
+    remarks.
     """
 
     protocol: str
@@ -57,9 +57,9 @@ class Iperf3Test:
 
 
 def read_test(path: Path, protocol: str) -> Iperf3Test:
-    """The test in a file that should hold one of this protocol (`tcp`, `udp`).
+    """Read the test of a protocol (`tcp`, `udp`) from a file.
 
-    Of several documents the last one that ended well counts. Raises UnreadableError.
+    Of several documents the last complete one counts. Raises UnreadableError.
     """
     content = _content(path)
     documents, broken = _documents(content.decode(errors="replace"))
@@ -93,9 +93,9 @@ def _content(path: Path) -> bytes:
 
 
 def _documents(text: str) -> tuple[list[dict[str, Json]], str]:
-    """The JSON objects in the text, one after another, and what is wrong with the text behind the last ("": nothing).
+    """The JSON objects in the text, in order, and the error in the text after the last one (empty: none).
 
-    Words between them (a warning that iperf3 or a shell printed) are passed over.
+    Words between them (warnings of iperf3 or a shell) are skipped.
     """
     decoder = json.JSONDecoder()
     found: list[dict[str, Json]] = []
@@ -116,7 +116,7 @@ def _documents(text: str) -> tuple[list[dict[str, Json]], str]:
 
 
 def _of_stream(events: Sequence[JsonObject]) -> list[dict[str, Json]]:
-    """The tests that the events of --json-stream describe, each as the document that -J would have printed."""
+    """The tests that the events of --json-stream describe, as documents in the form of -J."""
     tests: list[dict[str, Json]] = []
     intervals: list[Json] = []
     for event in events:
@@ -134,7 +134,7 @@ def _of_stream(events: Sequence[JsonObject]) -> list[dict[str, Json]]:
 
 
 def _read(document: JsonObject, protocol: str) -> Document:
-    """The document as what it must be. Raises UnreadableError if it is not a whole test of this protocol."""
+    """Validate the document. Raises UnreadableError if it is not a whole test of this protocol."""
     if (error := document.get("error")) is not None:
         raise UnreadableError(f"iperf3 says: {str(error)[:200]}")
     try:
@@ -145,7 +145,7 @@ def _read(document: JsonObject, protocol: str) -> Document:
         raise UnreadableError(f"it is not output of iperf3: {field}: {first['msg'][:200]}") from None
     found = read.start.test_start.protocol.lower()
     if not found:
-        raise UnreadableError("it does not say what was tested (start.test_start)")
+        raise UnreadableError("it lacks the description of the test (start.test_start)")
     if found != protocol:
         raise UnreadableError(f"it contains a test of {found.upper()[:20]}, not of {protocol.upper()}")
     if not read.start.connected or not read.end.streams:
@@ -181,7 +181,7 @@ def _test(
 
 
 class _Totals(TypedDict):
-    """Of all streams of a test; None is not known."""
+    """The totals of all streams of a test; None if unknown."""
 
     sent_bytes: int | None
     received_bytes: int | None
@@ -192,7 +192,7 @@ class _Totals(TypedDict):
 
 
 def _tcp_totals(read: Document) -> _Totals:
-    """Of all streams together; where the file has no sums, those of its streams added up."""
+    """The totals of a TCP test: the file's sums, else the sums of its streams."""
     end = read.end
     sent, received = [stream.sender for stream in end.streams], [stream.receiver for stream in end.streams]
     return {
@@ -206,7 +206,8 @@ def _tcp_totals(read: Document) -> _Totals:
 
 
 def _udp_totals(read: Document) -> _Totals:
-    """`sum` counts packets at the sender and losses at the receiver; a loss below 0 is a packet that came twice."""
+    """The totals of a UDP test: `sum` counts packets at the sender and losses at the receiver; a loss below 0 is a
+    packet that arrived twice."""
     end = read.end
     packets = _total(end.sum.packets or None, [stream.udp.packets for stream in end.streams])
     lost = end.sum.lost_packets
@@ -226,7 +227,7 @@ def _udp_totals(read: Document) -> _Totals:
 
 
 def _total(summed: int | None, parts: Sequence[int | None]) -> int | None:
-    """The sum as the file has it, else that of the parts if all are there."""
+    """The file's sum, else that of the parts if none is missing."""
     if summed is not None:
         return summed
     known = [part for part in parts if part is not None]
@@ -234,7 +235,7 @@ def _total(summed: int | None, parts: Sequence[int | None]) -> int | None:
 
 
 def _seconds(read: Document) -> float | None:
-    """How long the receiver counted, else the sender."""
+    """The time for which the receiver counted, else the sender's."""
     ends: tuple[Sum, ...] = (read.end.sum_received, read.end.sum, read.end.sum_sent)
     return next((end.seconds for end in ends if end.seconds is not None and end.seconds >= _SHORTEST_S), None)
 

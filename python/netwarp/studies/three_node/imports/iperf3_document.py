@@ -1,7 +1,7 @@
-"""What iperf3's JSON must be, as far as it is read: a field is absent, or it is what iperf3 puts there.
+"""Models of iperf3's JSON, which check the fields that are read.
 
-The format differs by version (iperf_print_results() in iperf_api.c), so that almost any field may be absent; a number
-where text stands, or one that no test has, means that the file is damaged.
+The format differs by version (iperf_print_results() in iperf_api.c), so that almost any field may be absent; a value of
+another type, or a number that no test can have, means that the file is damaged.
 """
 
 from ipaddress import ip_address
@@ -12,26 +12,26 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 MAX_TEST_S = 7 * 86400
 _MAX_COUNT = 2**62
 _MAX_UNIX_S = 2**33
-"""In the year 2242."""
+"""A time in the year 2242."""
 _UNSIGNED = 2**64
 
 
 def plain_address(text: str) -> str:
     """An address in its plain spelling: without a zone, an IPv4-mapped IPv6 address (`::ffff:`) as IPv4.
 
-    Raises ValueError if it is none.
+    Raises ValueError if it is not an address.
     """
     parsed = ip_address(text.strip("[]").partition("%")[0])
     return str(getattr(parsed, "ipv4_mapped", None) or parsed)
 
 
 def _whole(value: object) -> object:
-    """A counter, which a version or two print as 1e+06."""
+    """Read a counter, which some versions print as 1e+06."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _signed(value: object) -> object:
-    """What 3.12 prints as an unsigned number of 64 bits though it is below 0."""
+    """Read a negative number, which 3.12 prints as an unsigned number of 64 bits."""
     number = _whole(value)
     return number - _UNSIGNED if isinstance(number, int) and _UNSIGNED // 2 <= number < _UNSIGNED else number
 
@@ -57,7 +57,7 @@ class _Part(BaseModel):
 
 
 class Sum(_Part):
-    """What was counted at one end, of one stream or of all; `lost_packets` below 0 are packets that came twice."""
+    """The counts at one end, of one stream or of all; `lost_packets` below 0 are packets that arrived twice."""
 
     seconds: Seconds | None = None
     bytes: Count | None = None
@@ -68,7 +68,7 @@ class Sum(_Part):
 
 
 class Stream(_Part):
-    """One stream's counts: of TCP at both ends, of UDP in one."""
+    """One stream's counts: for TCP at both ends, for UDP together."""
 
     sender: Sum = Sum()
     receiver: Sum = Sum()
@@ -85,20 +85,20 @@ class Connected(_Part):
 
 
 class ConnectingTo(_Part):
-    """What the client was told to connect to."""
+    """The server to which the client was told to connect."""
 
     port: Port | None = None
 
 
 class Timestamp(_Part):
-    """The client's clock; milliseconds are there from 3.18 on."""
+    """The client's clock; milliseconds exist from 3.18 on."""
 
     timesecs: Annotated[float, Field(ge=0, lt=_MAX_UNIX_S)] | None = None
     timemillisecs: Annotated[float, Field(ge=0, lt=_MAX_UNIX_S * 1000)] | None = None
 
 
 class TestStart(_Part):
-    """What was asked for."""
+    """The parameters of the test."""
 
     protocol: str = ""
     num_streams: Annotated[int, Field(ge=1, le=1000)] | None = None
@@ -109,7 +109,7 @@ class TestStart(_Part):
 
 
 class Start(_Part):
-    """What was known when the test began."""
+    """The part that is known when the test begins."""
 
     connected: Annotated[list[Connected], Field(max_length=1000)] = []
     version: Annotated[str, Field(max_length=200)] = ""
@@ -119,7 +119,7 @@ class Start(_Part):
 
 
 class End(_Part):
-    """What came of it; the sums are absent in some versions."""
+    """The results of the test; the sums are absent in some versions."""
 
     streams: Annotated[list[Stream], Field(max_length=1000)] = []
     sum_sent: Sum = Sum()

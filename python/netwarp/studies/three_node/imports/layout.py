@@ -1,7 +1,7 @@
-"""How the scripts leave their files: DIR/SCENARIO/SCENARIO_run_N/ with one run's files.
+"""The layout of the scripts' files: DIR/SCENARIO/SCENARIO_run_N/ with one run's files.
 
-DIR may also be a scenario's directory or a single run's. A run's directory is known by its files, a repetition by the
-number at the end of its name.
+DIR may also be a scenario's directory or a single run's. A run's directory is recognised by its files, a repetition by
+the number at the end of its name.
 """
 
 import os
@@ -27,7 +27,7 @@ _DEPTH = 3
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The files of one run: what it measured (`scenario`), which repetition it is, and where it is."""
+    """The files of one run: its scenario, its repetition, and its directory."""
 
     scenario: str
     repetition: int
@@ -51,7 +51,7 @@ class RunFiles:
         return [self.path / name for name in _names(self.path) if _is_known(name)]
 
     def missing(self) -> list[str]:
-        """The names of the files that the scripts leave and that are not there."""
+        """The names of the scripts' files that are missing."""
         there = set(_names(self.path))
         roles = self.ifstat()
         return sorted(_KNOWN - there) + [f"ifstat_{role}_IF.log" for role in ROLES if role not in roles]
@@ -66,7 +66,7 @@ def find_runs(directory: Path) -> list[RunFiles]:
         places = _distinct(_places(directory, _DEPTH))
         if not places:
             raise LayoutError(
-                f"{directory} holds no results of the scripts: there should be SCENARIO/SCENARIO_run_N/ "
+                f"{directory} holds no results of the scripts: expected SCENARIO/SCENARIO_run_N/ "
                 f"with {TESTS['tcp']}, {TESTS['udp']}, {CAPTURES['bottleneck']}, {SOCKETS['client']} …"
             )
         found = sorted(_runs(directory, places), key=lambda run: (run.scenario, run.repetition))
@@ -77,7 +77,7 @@ def find_runs(directory: Path) -> list[RunFiles]:
 
 
 def _places(directory: Path, depth: int) -> Iterator[Path]:
-    """The directories that hold a run's files; nothing is looked for below one."""
+    """The directories that hold a run's files; their subdirectories are not searched."""
     names = _names(directory)
     if any(_is_known(name) and (directory / name).is_file() for name in names):
         yield directory
@@ -89,7 +89,7 @@ def _places(directory: Path, depth: int) -> Iterator[Path]:
 
 
 def _distinct(places: Iterable[Path]) -> list[Path]:
-    """Each directory once: a symbolic link counts where its target is not among the others (as `latest` is)."""
+    """Each directory once: a symbolic link (such as `latest`) counts only if its target is not among the others."""
     ordered = sorted(places, key=lambda place: (_is_linked(place), place))
     return sorted({place.resolve(): place for place in reversed(ordered)}.values())
 
@@ -99,7 +99,7 @@ def _is_linked(place: Path) -> bool:
 
 
 def _runs(directory: Path, places: list[Path]) -> Iterator[RunFiles]:
-    """Scenario and repetition of each; those without a number follow the highest of their scenario."""
+    """The runs with scenario and repetition; runs without a number follow the highest one of their scenario."""
     unnumbered: list[tuple[str, Path]] = []
     highest: dict[str, int] = {}
     for place in places:
@@ -116,17 +116,17 @@ def _runs(directory: Path, places: list[Path]) -> Iterator[RunFiles]:
 
 
 def _scenario(directory: Path, place: Path, match: re.Match[str] | None) -> str:
-    """The directory above the run's where DIR holds scenarios; else the run's own name without its number."""
+    """The name of the directory above the run's if DIR holds scenarios; else the run's name without its number."""
     name, above = _absolute(place).name, _absolute(place).parent.name
     own = name[: match.start()] if match else name
     nested = directory not in (place, place.parent)
-    # As text of a scenario: a name of the file system may be any bytes.
+    # Decoded for a scenario: a name in the file system may be any bytes.
     text = os.fsencode(above if nested or not own else own).decode(errors="replace")
     return made_label(text) or "unnamed"
 
 
 def _absolute(place: Path) -> Path:
-    """With a name of its own, also for `.`; the name of a link is the link's."""
+    """The absolute path, so that `.` has a name too; links are not followed."""
     return Path(os.path.abspath(place))  # noqa: PTH100 - Path.resolve() would follow the link
 
 

@@ -1,7 +1,7 @@
 """The network of the scripts, client – bottleneck – server, as far as their files describe it.
 
-Rates, delays and queues are in no file, so a run's lab has none; a scenario cannot do without a rate, and says there
-that it is made up.
+The files lack rates, delays and queues, so a run's lab has none. A scenario needs a rate, and states that it is made
+up.
 """
 
 import json
@@ -20,26 +20,26 @@ PLACES = {
     "bottleneck": ("far", "bottleneck"),
     "server": ("far", "server"),
 }
-"""Where each machine was looked at: link and node; the bottleneck on its side toward the server."""
+"""The link and node at which each machine was observed; the bottleneck on its side toward the server."""
 
 _SECOND = 10**9
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A test and when it began in the run's clock."""
+    """A test and its start in the run's clock."""
 
     test: Iperf3Test
     start_ns: int
 
     @property
     def end_ns(self) -> int:
-        """When its receiver stopped counting."""
+        """The time at which its receiver stopped counting."""
         return self.start_ns + round(self.test.seconds * _SECOND)
 
 
 def index_of(role: str) -> int:
-    """The number of the interface at which a machine was looked at."""
+    """The number of the interface at which a machine was observed."""
     link, node = PLACES[role]
     return _FIRST_INDEX + 2 * list(_LINKS).index(link) + _LINKS[link].index(node)
 
@@ -47,7 +47,7 @@ def index_of(role: str) -> int:
 def lab_of(
     tests: Mapping[str, Timed], interfaces: Mapping[str, str], captures: Sequence[str], repetition: int
 ) -> dict[str, Json]:
-    """The lab of a run (ARCHITECTURE.md) without what is not known; `captures` are the roles that have one."""
+    """The lab of a run (ARCHITECTURE.md) without unknown parts; `captures` are the roles that have one."""
     ends_ns = [timed.end_ns for timed in tests.values()]
     numbers = range(_FIRST_INDEX, _FIRST_INDEX + 2 * len(_LINKS))
     names = {index_of(role): name for role, name in interfaces.items()}
@@ -110,21 +110,21 @@ def _flow(number: int, name: str, timed: Timed) -> dict[str, Json]:
 
 
 def arguments(test: Iperf3Test) -> list[str]:
-    """What was asked of iperf3 beyond protocol and duration, as options."""
+    """The options of iperf3 beyond protocol and duration."""
     return ["-P", str(test.streams), *(["-R"] if test.reverse else [])]
 
 
 def scenario_toml(
     name: str, origin: str, scenarios: Mapping[str, Mapping[str, Timed]], repetitions: Sequence[int]
 ) -> str:
-    """A scenario that says what the result holds: its cases are the scripts' scenarios, its seeds the repetitions."""
+    """A scenario that describes the result: its cases are the scripts' scenarios, its seeds the repetitions."""
     tests = [timed for case in scenarios.values() for timed in case.values()]
     duration = max((timed.end_ns for timed in tests), default=_SECOND)
     runs = f"{len(scenarios)} scenarios, up to {len(repetitions)} repetitions"
     lines = [
         f"# Imported by netwarp from {json.dumps(origin)}: measurements of other scripts, with iperf3, ss, ifstat and",
-        "# tcpdump. This file describes what is known of them: the files contain no rates, delays or queues,",
-        '# and the "1gbit" below stands for an unknown rate. The measurements are in runs/.',
+        "# tcpdump. This file describes their known parts: the files contain no rates, delays or queues, and the",
+        '# "1gbit" below is in place of an unknown rate. The measurements are in runs/.',
         f"name = {json.dumps(name)}",
         f'summary = "Imported measurements: {runs}"',
         f'duration = "{-(-duration // 10**6)}ms"',
@@ -150,7 +150,7 @@ def scenario_toml(
 
 
 def _flow_toml(name: str, found: Sequence[Timed]) -> list[str]:
-    """A flow's table, if any run has it: its times as in the first run."""
+    """A flow's table, if any run has the flow, with its times in the first run."""
     if not found:
         return []
     first = found[0]

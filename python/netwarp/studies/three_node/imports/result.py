@@ -1,4 +1,4 @@
-"""A directory of runs → a result directory, which every command on results takes as one of its own."""
+"""Imports a directory of runs as a result directory, which all commands on results take."""
 
 import hashlib
 import re
@@ -20,14 +20,14 @@ from netwarp.studies.three_node.imports.network import Timed, scenario_toml
 from netwarp.studies.three_node.imports.run import ReadRun, read_run, write_run
 
 _FORMAT = 1
-"""Counts the changes to what an import makes of the same files: part of every run's id."""
+"""The version of the import's output for the same files, which is part of every run's id."""
 
 
 def import_result(directory: Path, output: Path | None = None) -> Imported:
-    """Make a result of the scripts' measurements below `directory`; without metrics, which the analysis computes.
+    """Make a result of the scripts' measurements below `directory`, without metrics, which the analysis computes.
 
-    Cases are the scripts' scenarios, seeds the repetitions. The same files give the same runs; a result that holds them
-    already is completed. Raises LayoutError, StoreError (PlanMismatchError if `output` holds another result).
+    Cases are the scripts' scenarios, seeds the repetitions. The same files give the same runs; a result that already
+    has some of them is completed. Raises LayoutError, StoreError (PlanMismatchError if `output` holds another result).
     """
     found = find_runs(directory)
     name = _name(directory)
@@ -58,7 +58,7 @@ def _name(directory: Path) -> str:
 
 
 def _id(files: RunFiles) -> str:
-    """A run's id: of what it is called and of the content of its files. Raises StoreError."""
+    """A run's id, from its name and the content of its files. Raises StoreError."""
     hashed = hashlib.sha256(f"{IMPORTED} {_FORMAT}\0{files.scenario}\0{files.repetition}".encode())
     for path in files.files():
         hashed.update(f"\0{path.name}\0{_digest(path)}".encode(errors="surrogateescape"))
@@ -66,7 +66,7 @@ def _id(files: RunFiles) -> str:
 
 
 def _digest(path: Path) -> str:
-    """Of a file that cannot be read nothing; it is left out, with the reason."""
+    """The digest of a file; empty if it cannot be read (it is then left out, with the reason)."""
     try:
         return digest_file(path) if path.is_file() else ""
     except StoreError:
@@ -74,7 +74,7 @@ def _digest(path: Path) -> str:
 
 
 def _cases(runs: Sequence[ReadRun]) -> dict[str, dict[str, Timed]]:
-    """What each scenario tested: of its repetitions the first that has the test."""
+    """The tests of each scenario, each from the first repetition that has it."""
     cases: dict[str, dict[str, Timed]] = {}
     for run in runs:
         known = cases.setdefault(run.files.scenario, {})

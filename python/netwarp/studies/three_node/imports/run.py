@@ -1,4 +1,4 @@
-"""One run of the scripts → one run directory: its records, and what became of each file."""
+"""Imports one run of the scripts as a run directory: its records, and a note on each file."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,7 @@ from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import read_content, write_json
 from netwarp.store.planfile import IMPORTED
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import FLOWS, LINKS
 from netwarp.store.schemas import SOCKETS as SOCKETS_TABLE
@@ -33,14 +34,14 @@ _ESTABLISHED = 1
 
 @dataclass
 class ReadRun:
-    """What was read from the files of one run, tests first; `notes` grow as its files are read."""
+    """The content of one run's files, tests first; `notes` grow as the files are read."""
 
     files: RunFiles
     tests: Mapping[str, Timed]
     notes: list[Note] = field(default_factory=list)
 
     def note(self, file: str, what: str, *, left_out: bool) -> None:
-        """Remember something about a file."""
+        """Add a note on a file."""
         self.notes.append(Note(self.files.name, file, what, left_out))
 
     @property
@@ -53,7 +54,7 @@ class ReadRun:
 
 
 def read_run(files: RunFiles) -> ReadRun:
-    """Read the tests of a run, and note what is missing from its files."""
+    """Read the tests of a run, and note its missing files."""
     found: dict[str, Iperf3Test] = {}
     notes: list[Note] = [Note(files.name, name, "it is missing", True) for name in files.missing()]
     for protocol, name in TESTS.items():
@@ -69,8 +70,9 @@ def read_run(files: RunFiles) -> ReadRun:
 
 
 def _timed(tests: Mapping[str, Iperf3Test]) -> dict[str, Timed]:
-    """The first test begins at 0; the second as much later as their own time stamps say, which are whole seconds in
-    most versions; without them, or where a clock was set in between, after the scripts' pause of 3 s."""
+    """Place the tests in time: the first begins at 0, the second later by the difference of their time stamps, which
+    are whole seconds in most versions; without stamps, or if a clock was set in between, after the scripts' pause of
+    3 s."""
     timed: dict[str, Timed] = {}
     for name, test in tests.items():
         first = next(iter(timed.values()), None)
@@ -83,7 +85,7 @@ def _timed(tests: Mapping[str, Iperf3Test]) -> dict[str, Timed]:
     return timed
 
 
-def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tuple[str, str | None]:
+def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tuple[RunStatus, str | None]:
     """Write the run's records into its directory; returns its status and the reason. Raises StoreError."""
     kept = [role for role in CAPTURES if _capture(run, directory, role)]
     sockets = list(_sockets(run))
@@ -121,14 +123,14 @@ def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tupl
     return status, reason
 
 
-def _judged(run: ReadRun) -> tuple[str, str | None]:
+def _judged(run: ReadRun) -> tuple[RunStatus, str | None]:
     """Failed without a test that can be used; suspect with only one of the two, or with one that delivered nothing."""
     lost = [f"{note.file}: {note.what}" for note in run.notes if note.left_out and note.file in TESTS.values()]
     if not run.tests:
-        return "failed", "no test can be used: " + "; ".join(lost)
+        return RunStatus.FAILED, "no test can be used: " + "; ".join(lost)
     doubts = [f"it is half a run, {words}" for words in lost]
     doubts += [f"flow {name} delivered nothing" for name, timed in run.tests.items() if not timed.test.received_bytes]
-    return ("suspect", "; ".join(doubts)) if doubts else ("ok", None)
+    return (RunStatus.SUSPECT, "; ".join(doubts)) if doubts else (RunStatus.OK, None)
 
 
 def _accounts(tests: Mapping[str, Timed]) -> Iterator[dict[str, Cell]]:
@@ -151,7 +153,7 @@ def _accounts(tests: Mapping[str, Timed]) -> Iterator[dict[str, Cell]]:
 
 
 def _keep_test(place: Path, test: Iperf3Test) -> None:
-    """iperf3's own JSON, as it is; of a file with more in it the document that counts."""
+    """Keep iperf3's JSON file unchanged; if it has more content, keep the document that counts."""
     with store_errors(place, "write"):
         if test.text is not None:
             place.write_bytes(test.text)
@@ -160,7 +162,7 @@ def _keep_test(place: Path, test: Iperf3Test) -> None:
 
 
 def _capture(run: ReadRun, directory: Path, role: str) -> bool:
-    """Keep a capture; whether there is one to keep."""
+    """Keep a capture; return whether there is one."""
     source = run.files.path / CAPTURES[role]
     if not source.is_file():
         return False
@@ -208,10 +210,10 @@ def _time_ns(row: Mapping[str, Cell]) -> int:
 
 
 def _socket_times(run: ReadRun, log: ss.SsLog) -> list[float] | None:
-    """When each call of ss was made, in seconds of the run's clock; None if the file does not show it.
+    """The time of each call of ss, in seconds of the run's clock; None if the file does not show it.
 
-    Of a connection that carries data one way, one of the times since data was last sent and since it was last received
-    is its age (the kernel sets both when it is made). The run's clock begins when the last of the test's was made.
+    For a connection that carries data one way, the time since data was last sent or that since data was last received
+    is its age (the kernel sets both when it is made). The run's clock begins with the test's last connection.
     """
     timed = run.tests.get("tcp")
     ports = frozenset(timed.test.ports if timed else ())
@@ -225,7 +227,7 @@ def _socket_times(run: ReadRun, log: ss.SsLog) -> list[float] | None:
 
 
 def _age_s(dump: ss.Dump, ports: frozenset[int]) -> float | None:
-    """The age of the youngest of the test's connections in what one call of ss printed."""
+    """The age of the youngest of the test's connections in the output of one call of ss."""
     ages = [
         max(sent, received)
         for socket in dump.sockets
@@ -259,15 +261,15 @@ def _links(run: ReadRun) -> Iterator[dict[str, Cell]]:
 
 
 def _last_line_s(run: ReadRun, rates: ifstat.Rates) -> float:
-    """When a log's last line was printed. Without times the first is taken for the moment at which the test began,
-    since the scripts wait a second after they have started what collects."""
+    """The time of a log's last line. Without times the first line is taken as the start of the test, since the scripts
+    wait a second after they have started the collectors."""
     if rates.stamps is not None and run.origin_s is not None:
         return since(rates.stamps, run.origin_s)[-1]
     return (len(rates.out_bytes_per_s) - 1) * rates.interval_s
 
 
 def _is_elsewhere(times_s: Sequence[float]) -> bool:
-    """Whether any of the times is further from the run's 0 than a run lasts."""
+    """Whether any of the times is farther from the run's 0 than the longest run."""
     return any(abs(at) * 1e9 > MAX_RUN_NS for at in times_s)
 
 
@@ -277,7 +279,7 @@ def _text(run: ReadRun, name: str) -> str | None:
 
 
 def _content(run: ReadRun, name: str) -> bytes | None:
-    """What is in a file; None, and a note, if it cannot be read."""
+    """The content of a file; None, with a note, if it cannot be read."""
     path = run.files.path / name
     if not path.is_file():
         return None

@@ -1,8 +1,9 @@
-"""What `ss -tinm` prints, once or over and over: TCP sockets and their state (tcp_show_info() in iproute2's ss.c).
+"""Reads the output of one or many calls of `ss -tinm`: TCP sockets and their state (tcp_show_info() in iproute2's
+ss.c).
 
-Each call prints a heading, and for each socket a line with state, queues and addresses, below it an indented one (or
-several, or with -O none) with the rest. Most counters are left out while they are 0, and what a version does not know
-is left out too.
+Each call prints a heading, and for each socket a line with state, queues and addresses, followed by an indented line
+(or several, or with -O none) with the rest. Most counters are omitted while they are 0, and so are fields that a
+version does not know.
 """
 
 import re
@@ -17,13 +18,13 @@ from netwarp.studies.three_node.imports.iperf3_document import plain_address
 from netwarp.studies.three_node.imports.times import parse_stamp
 
 Socket = dict[str, Cell]
-"""One socket at one instant: columns of sockets.arrows that are known; without time and node."""
+"""One socket at one instant: the known columns of sockets.arrows, without time and node."""
 
 _STATES = (
     *("ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT"),
     *("UNCONN", "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING"),
 )
-"""In the order of the kernel's numbers, from 1."""
+"""The states in the order of the kernel's numbers, from 1."""
 
 _OPTIONS = {"ts": 1, "sack": 2, "ecn": 8, "ecnseen": 16, "fastopen": 32}
 _WINDOW_SCALE = 4
@@ -47,7 +48,7 @@ def _share_us(text: str) -> int:
 
 
 def _gain(text: str) -> int:
-    """A gain of BBR in 1/256, as the kernel has it (BBR_UNIT)."""
+    """A gain of BBR in 1/256, the kernel's unit (BBR_UNIT)."""
     return round(float(text) * 256)
 
 
@@ -126,7 +127,7 @@ _BLOCKS: dict[str, dict[str, Field]] = {
     },
 }
 _ALWAYS_KNOWN = ("retrans_pkts", "total_retrans", "unacked_pkts", "lost_pkts", "sacked_pkts", "backoff")
-"""What every version prints unless it is 0."""
+"""Counters that every version prints unless they are 0."""
 
 _COUNTERS = (
     *("last_data_sent_ms", "last_data_recv_ms", "last_ack_recv_ms"),
@@ -135,12 +136,12 @@ _COUNTERS = (
     *("delivered_pkts", "delivered_ce_pkts", "notsent_bytes", "busy_time_us", "rwnd_limited_us", "sndbuf_limited_us"),
     *("dsack_dups", "reord_seen", "rcv_ooopack", "rehash"),
 )
-"""What is left out while it is 0: where any socket of the file has it, the version knows it, and its absence says 0."""
+"""Counters that are omitted while they are 0: if any socket of the file has one, its absence in others means 0."""
 
 
 @dataclass
 class Dump:
-    """What one call of ss printed; `stamp` is a time that the script wrote before it, if it did (see `times`)."""
+    """The output of one call of ss; `stamp` is the time that the script wrote before it, if any (see `times`)."""
 
     stamp: float | None = None
     sockets: list[Socket] = field(default_factory=list)
@@ -149,7 +150,7 @@ class Dump:
 
 @dataclass(frozen=True)
 class SsLog:
-    """The calls in a file, in order, and how many of its lines are no output of ss (the first one's number)."""
+    """The calls in a file, in order, and the number of lines that are not output of ss, with the first one's number."""
 
     dumps: tuple[Dump, ...]
     strange_lines: int = 0
@@ -157,7 +158,7 @@ class SsLog:
 
 
 def read_ss(text: str) -> SsLog:
-    """Everything in a file of one or many calls; lines that cannot be read are counted. Never raises."""
+    """Read a file of one or many calls; lines that cannot be read are counted. Never raises."""
     dumps = [Dump()]
     known: set[tuple[Any, ...]] = set()
     found_sockets: list[tuple[Socket, list[str]]] = []
@@ -174,7 +175,7 @@ def read_ss(text: str) -> SsLog:
             dumps[-1].headed = True
         elif (begun := _socket(line)) is not None:
             socket, rest = begun
-            if _key(socket) in known:  # calls without a heading (-H): the next one begins with a socket seen already
+            if _key(socket) in known:  # without headings (-H) a call begins with a socket that is known already
                 _begin(dumps, known)
             known.add(_key(socket))
             dumps[-1].sockets.append(socket)
@@ -195,7 +196,7 @@ def read_ss(text: str) -> SsLog:
 
 
 def _begin(dumps: list[Dump], known: set[tuple[Any, ...]]) -> None:
-    """Begin another call, unless the current one has nothing yet (its heading follows its time)."""
+    """Begin another call, unless the current one is empty (its heading follows its time)."""
     known.clear()
     if dumps[-1].sockets or dumps[-1].headed:
         dumps.append(Dump())
@@ -206,7 +207,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _is_of_others(line: str) -> bool:
-    """A socket of another kind (`ss` without -t), or one without numeric ports: nothing to read, nothing strange."""
+    """Whether a line is a socket of another kind (`ss` without -t) or has no numeric ports, so that it is skipped."""
     return re.match(r"(udp|raw|u_str|u_dgr|u_seq|nl|p_raw|p_dgr|icmp6|sctp|mptcp|v_str|xdp)\s", line) is not None
 
 
@@ -217,7 +218,7 @@ def _key(socket: Row) -> tuple[Any, ...]:
 def _socket(line: str) -> tuple[Socket, str] | None:
     """A socket's first line: its state and ends, and the rest of the line; None if the line is something else.
 
-    Without the column of states (`ss state established`) the state is taken to be that.
+    Without the column of states (`ss state established`) the state is taken as established.
     """
     match = _ENDS.match(re.sub(r"^tcp\s+", "", line.strip()))
     if match is None or (match["state"] is not None and match["state"] not in _STATES):
@@ -233,7 +234,7 @@ def _socket(line: str) -> tuple[Socket, str] | None:
 
 
 def _end(text: str) -> tuple[str, int]:
-    """Address and port as ss prints them, `*` for any. Raises ValueError if they are none."""
+    """Parse an address and port of ss, `*` for any. Raises ValueError if they are invalid."""
     address, _, port = text.rpartition(":")
     host = "::" if address == "*" else plain_address(address)
     if port == "*":
@@ -270,7 +271,7 @@ def _info(text: str) -> Socket:
 
 
 def _block(socket: Socket, fields: Mapping[str, Field], text: str) -> None:
-    """What a congestion control reports: `bbr:(bw:…,mrtt:…)`."""
+    """Read the block of a congestion control: `bbr:(bw:…,mrtt:…)`."""
     for part in text.strip("()").split(","):
         key, _, value = part.partition(":")
         if key in fields:
@@ -280,7 +281,7 @@ def _block(socket: Socket, fields: Mapping[str, Field], text: str) -> None:
 
 
 def _store(socket: Socket, fields: Iterable[Field], values: Iterable[str]) -> None:
-    """Put values into their columns; what is no number, or none of the column's size, is absent."""
+    """Put values into their columns; a value that is not a number, or too large for the column, is left out."""
     for (column, read), value in zip(fields, values, strict=False):
         if len(value) > _MAX_NUMBER:
             continue
@@ -293,7 +294,7 @@ def _store(socket: Socket, fields: Iterable[Field], values: Iterable[str]) -> No
 
 
 def _complete(sockets: Iterable[Socket]) -> None:
-    """Set 0 where ss left a counter out because it was 0."""
+    """Set counters to 0 that ss omitted because they were 0."""
     reported = [socket for socket in sockets if "snd_cwnd_pkts" in socket]
     counters = [*_ALWAYS_KNOWN, *(name for name in _COUNTERS if any(name in socket for socket in reported))]
     for socket in reported:
@@ -302,7 +303,7 @@ def _complete(sockets: Iterable[Socket]) -> None:
 
 
 def rows(log: SsLog, times_ns: Iterable[int | None], node: str) -> Iterator[dict[str, Cell]]:
-    """Rows of sockets.arrows for those calls whose time is known."""
+    """Rows of sockets.arrows for the calls whose time is known."""
     for dump, time_ns in zip(log.dumps, times_ns, strict=True):
         if time_ns is not None:
             for socket in dump.sockets:

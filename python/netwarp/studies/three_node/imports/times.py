@@ -1,8 +1,8 @@
-"""From the clocks of the machines to the clock of the run, whose 0 is when the first test's connections stood.
+"""Converts the machines' clocks to the run's clock, whose 0 is when the first test's connections were established.
 
 The files of one run were written by three machines, whose clocks and time zones may differ, and ss prints no time. So
-the time of a sample is derived from the socket's own age, and of the difference between two clocks only the remainder
-after whole quarters of an hour is used: time zones differ by these, clocks do not.
+the time of a sample is derived from the socket's age, and the difference between two clocks is used modulo a quarter of
+an hour: time zones differ by multiples of that, clocks do not.
 """
 
 import re
@@ -51,10 +51,10 @@ def since(stamps: Sequence[float], origin_s: float) -> list[float]:
 
 
 def filled(known: Sequence[float | None], stamps: Sequence[float | None], step: float) -> list[float] | None:
-    """A time for each of a sequence of which some are `known`: by their stamps if they have them, else evenly.
+    """A time for each element of a sequence of which some are `known`: by their stamps if they have them, else evenly.
 
-    Between two known ones those between are spaced evenly; before the first and after the last they are one median
-    step apart (`step` where only one is known). None if none is known.
+    Elements between two known ones are spaced evenly; before the first and after the last they are one median step
+    apart (`step` if only one is known). None if none is known.
     """
     places = [place for place, value in enumerate(known) if value is not None]
     if not places:

@@ -1,0 +1,24 @@
+"""The kinds of figures over time; a new one is a module here and its entry in `KINDS`."""
+
+from netwarp.plots.timeseries.kinds import bbr, goodput, interfaces, iperf3, jain, queue, rtt, stack, state, window
+from netwarp.plots.timeseries.kinds.base import Kind
+
+KINDS: tuple[Kind, ...] = (
+    goodput.ALL_FLOWS,
+    rtt.KIND,
+    window.KIND,
+    state.KIND,
+    queue.KIND,
+    goodput.KIND,
+    stack.KIND,
+    jain.KIND,
+    bbr.KIND,
+    iperf3.KIND,
+    interfaces.KIND,
+)
+"""The most telling first."""
+
+
+def kind_of(stem: str) -> Kind | None:
+    """The kind of a figure by its name; None if it is not one of these."""
+    return next((kind for kind in KINDS if kind.draws(stem)), None)

@@ -1,0 +1,52 @@
+"""The congestion window of flows over time."""
+
+import polars as pl
+
+from netwarp.analysis.catalogue.metrics import axis_of
+from netwarp.analysis.run import series
+from netwarp.plots.timeseries.figure_spec import Quantity
+from netwarp.plots.timeseries.kinds.base import Frames, Kind, Measure, Panels, Read, Records, Source, single
+
+CWND = "cwnd-"
+AXIS = axis_of("flow", "cwnd_pkts")
+WINDOW = '''
+def window(run, ids):
+    """The congestion window after each ACK: of a flow's connections together."""
+    acks = table(run, "acks").filter(pl.col("tuple_id").is_in(ids)).sort("time_ns", maintain_order=True)
+    cwnd = pl.col("snd_cwnd_pkts").cast(pl.Int64)
+    change = cwnd - cwnd.shift(1).over("tuple_id").fill_null(0)
+    return acks["time_ns"] / 1e9, acks.select(change.cum_sum()).to_series()
+'''
+
+
+def _frames(source: Source) -> Frames:
+    for data in source.flows:
+        group = data.flow.group
+        end_s = max(data.window.end_ns, data.flow.end_ns) / 1e9  # a socket is sampled after its test is over, too
+        quantity = Quantity(f"{CWND}{group}", f"Congestion window of {group}", "", str(AXIS), True, group)
+        yield quantity, series.cwnd(data).filter(pl.col("time_s") <= end_s)
+
+
+def _panels(source: Source) -> Panels:
+    measure = Measure("cwnd", "Congestion window", "the sender's, after each ACK", AXIS.unit, True)
+    for data in source.flows:
+        yield measure, data.flow.name, series.cwnd(data)
+
+
+def read_window(one: Records, group: str) -> Read:
+    """The windows of the flows of one name."""
+    for data in one.of(group):
+        if data.sender is not None and not data.sender.sampled:
+            yield "window", (one.name, one.ids(data))
+
+
+KIND = Kind(
+    CWND,
+    "`cwnd-FLOW`",
+    "congestion window over time",
+    "`acks`",
+    frames=_frames,
+    panels=_panels,
+    script=single(read_window, str(AXIS), steps=True),
+    readers={"window": WINDOW},
+)

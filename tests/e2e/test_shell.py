@@ -233,4 +233,4 @@ def test_a_terminal_that_goes_away_ends_it(tmp_path: Path) -> None:
 def test_output_that_goes_elsewhere_is_refused(tmp_path: Path) -> None:
     with Person("shell", "bufferbloat", "-o", tmp_path, cwd=tmp_path) as person:
         assert person.wait() == 2
-        assert "is there already" in " ".join(person.seen.split())
+        assert "exists already" in " ".join(person.seen.split())

@@ -65,7 +65,7 @@ def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:
 def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
     """The refusals that follow from the engine's capabilities alone."""
     if plan.scenario.workload.has_machine and engine.capabilities.clock != "virtual":
-        yield ("exec",), f'the engine "{engine.spec.name}" has no machine of its own to run a command in; use "uml"'
+        yield ("exec",), f'the engine "{engine.spec.name}" cannot run a command in a separate machine; use "uml"'
     if not engine.capabilities.modules:
         for keys, module in modules_of(plan):
             yield keys, f'the engine "{engine.spec.name}" loads no kernel modules ({module.place}); use "uml"'

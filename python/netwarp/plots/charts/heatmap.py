@@ -61,6 +61,7 @@ def draw(chart: Chart) -> Figure:
 
 def _heads(texts: Sequence[str], cell_in: float, size: float) -> tuple[list[str], bool, float]:
     """The names of columns, whether they are rotated because they are too wide, and their height."""
+    texts = [text.replace("\n", " ") for text in texts]  # wrapped for legends
     flat = [style.fitted(text, size, cell_in - _GAP_IN, 3) for text in texts]
     if all(text.replace("\n", " ") == whole for text, whole in zip(flat, texts, strict=True)):
         return flat, False, 0.03 + style.line_in(9) * (max(text.count("\n") for text in flat))

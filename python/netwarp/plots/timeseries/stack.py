@@ -17,6 +17,8 @@ from netwarp.plots.timeseries.figure import (
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
 
 _LEFT_IN = 1.05
+_PHASES_IN = 2.9
+"""The width of the legend of phases in one line."""
 _ROW_IN, _GAP_IN, _COLUMN_GAP_IN = 1.3, 0.14, 0.55
 _LEGEND_GAP_IN = 0.1
 _STEPS = [1, 2, 2.5, 5, 10]
@@ -69,7 +71,7 @@ def stacked(stack: Stack) -> Figure:
                 axes.set_ylabel(_axis_words(spec, row_in))
         y -= _GAP_IN
     if phases:
-        strip.phase_legend(figure, _LEFT_IN / wide, 0.05 / height, beside=False)
+        strip.phase_legend(figure, min(_LEFT_IN, wide - _PHASES_IN) / wide, 0.05 / height, beside=False)
     style.head(figure, stack.title, subtitle, _LEFT_IN / wide, stack.left_out)
     figure.align_ylabels()
     return figure

@@ -164,8 +164,10 @@ def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
         fontsize=style.points(8),
         title_fontsize=style.points(9),
         ncols=1 if beside else len(handles),
-        handlelength=1.2,
-        columnspacing=1.2,
+        # One line has to fit a column of print.
+        handlelength=1.2 if beside else 0.8,
+        handletextpad=0.8 if beside else 0.4,
+        columnspacing=0.8,
     )
     legend.set_alignment("left")
 

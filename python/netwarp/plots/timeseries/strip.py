@@ -102,8 +102,9 @@ def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float, limits: tu
         axes.set_ylim(0, high * 1.1 or 1)
     axes.yaxis.set_minor_locator(NullLocator())
     numbered = len(rates) <= _MAX_NUMBERS
-    # Such a low panel has room for one tick.
-    axes.set_yticks([] if numbered else [high], [] if numbered else [f"{high:.3g}"], fontsize=style.points(8))
+    # Such a low panel has room for one tick, whose number hangs from it: above it is that of the curves' 0.
+    ticks = [] if numbered else [high]
+    axes.set_yticks(ticks, [f"{tick:.3g}" for tick in ticks], fontsize=style.points(8), va="top")
     for rate, start_s, end_s in zip(rates, ats, ats[1:], strict=False) if numbered else ():
         if not limits[0] <= (start_s + end_s) / 2 <= limits[1]:
             continue

@@ -12,9 +12,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import netwarp as nw
 import polars as pl
+
+from tests.e2e.e2e_scenarios import dumbbell
 
 SEEDS = 6
 BUFFERS_PKTS = {0.25: 21, 0.5: 41, 1: 83, 2: 165, 4: 330, 8: 660, 16: 1320}
@@ -26,64 +29,53 @@ _BIN_NS = 100_000_000
 _SECOND_NS = 1_000_000_000
 _NINETY_PERCENT_BYTES = 0.9 * 25e6 / 8 * _BIN_NS / _SECOND_NS
 
-_NETWORK = """
-[nodes]
-h1 = {}
-r1 = { forward = true }
-h2 = {}
-[links.access]
-ends = ["h1", "r1"]
-rate = "1gbit"
-[links.bottleneck]
-ends = ["r1", "h2"]
-rate = "25mbit"
-delay = "20ms"
-"""
-_BBR = """
-[flows.bbr]
+_FLOW = """
+[flows.{name}]
 from = "h1"
 to = "h2"
 tool = "bulk"
 cc = "{cc}"
-"""
-_CUBIC = """
-[flows.cubic]
-from = "h1"
-to = "h2"
-tool = "bulk"
-cc = "cubic"
 """
 
 Cell = tuple[float, float, float]
 """Median, lowest, highest."""
 
 
-def beside_cubic(head: str, cc: str) -> str:
-    """The scenario of one flow of each, over all buffers."""
-    queues = ", ".join(f'"pfifo limit {limit}"' for limit in BUFFERS_PKTS.values())
-    return (
-        f'name = "bbr-beside-cubic"\nduration = "60s"\nwarmup = "15s"\n{head}'
-        f'{_NETWORK}{_BBR.format(cc=cc)}{_CUBIC}[sweep]\n"{QUEUE}" = [{queues}]\n'
-    )
+def beside_cubic(cc: str) -> str:
+    """The scenario of one flow of each."""
+    flows = _FLOW.format(name="bbr", cc=cc) + _FLOW.format(name="cubic", cc="cubic")
+    return dumbbell(name="bbr-beside-cubic", rate="25mbit", delay="20ms", duration="60s", flows=flows)
 
 
-def step(head: str, cc: str) -> str:
+def step(cc: str) -> str:
     """The scenario of one flow alone whose link falls to a fifth of its rate, and returns."""
-    return (
-        f'name = "bbr-step"\nduration = "65s"\n{head}{_NETWORK}queue = "pfifo limit {BUFFERS_PKTS[4]}"\n'
-        f"{_BBR.format(cc=cc)}"
-        f'[[changes]]\nat = "{FALL_S:g}s"\nlink = "bottleneck"\nrate = "5mbit"\n'
-        f'[[changes]]\nat = "{RISE_S:g}s"\nlink = "bottleneck"\nrate = "25mbit"\n'
+    changes = "".join(
+        f'[[changes]]\nat = "{at_s:g}s"\nlink = "bottleneck"\nrate = "{rate}"\n'
+        for at_s, rate in ((FALL_S, "5mbit"), (RISE_S, "25mbit"))
     )
+    flow, queue = _FLOW.format(name="bbr", cc=cc), f"pfifo limit {BUFFERS_PKTS[4]}"
+    return dumbbell(name="bbr-step", rate="25mbit", delay="20ms", queue=queue, duration="65s", flows=flow, tail=changes)
 
 
-def _made(scenario: str, name: str, folder: Path, seeds: int) -> nw.Study:
-    file = folder / f"{name}.toml"
+def _made(scenario: str, folder: Path, seeds: int, kernel: str | None, **given: Any) -> nw.Study:
+    file = folder / "scenario.toml"
     file.write_text(scenario)
-    study = nw.run(file, seeds=seeds, output=folder / name, plots=False)
+    study = nw.run(file, seeds=seeds, kernel=kernel, output=folder / "result", **given)
     if study.failed:
-        raise SystemExit(f"{name}: runs failed; see {folder / name}")
+        raise SystemExit(f"runs failed; see {folder / 'result'}")
     return study
+
+
+def _experiments(folder: Path, cc: str, seeds: int, kernel: str | None) -> tuple[nw.Study, nw.Study]:
+    """Both experiments with one control: beside CUBIC over all buffers, and through the step."""
+    beside, alone = folder / "beside", folder / "step"
+    beside.mkdir(parents=True)
+    alone.mkdir()
+    queues = [f"pfifo limit {limit}" for limit in BUFFERS_PKTS.values()]
+    return (
+        _made(beside_cubic(cc), beside, seeds, kernel, set={"warmup": "15s"}, sweep={QUEUE: queues}),
+        _made(step(cc), alone, seeds, kernel),
+    )
 
 
 def _cell(values: Sequence[float]) -> Cell:
@@ -156,18 +148,14 @@ def main() -> None:
     parser.add_argument("kernel", nargs="?", help="a kernel whose `bbr` is Google's v3")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args()
-    controls = {"draft": ("", "file:tcp_bbr_draft.c")}
+    controls: dict[str, tuple[str, str | None]] = {"draft": ("file:tcp_bbr_draft.c", None)}
     if options.kernel is not None:
-        controls["Google's"] = (f'kernel = "{options.kernel}"\n', "bbr")
+        controls["Google's"] = ("bbr", options.kernel)
     with tempfile.TemporaryDirectory(prefix="netwarp-bbr-") as name:
-        folder = Path(name)
         _tables(
             {
-                words: (
-                    _made(beside_cubic(*how), f"{words}-beside", folder, options.seeds),
-                    _made(step(*how), f"{words}-step", folder, options.seeds),
-                )
-                for words, how in controls.items()
+                words: _experiments(Path(name) / str(number), cc, options.seeds, kernel)
+                for number, (words, (cc, kernel)) in enumerate(controls.items())
             }
         )
 

@@ -201,9 +201,8 @@ def _bounds(about: Sequence[Any]) -> list[Any]:
 
 
 def _name(kind: Any) -> str:
-    return (kind.__name__ if isinstance(kind, type) and is_dataclass(kind) else _alias(kind)[0]).removeprefix(
-        "Lab"
-    ) or "Lab"
+    name = kind.__name__ if isinstance(kind, type) and is_dataclass(kind) else _alias(kind)[0]
+    return name.removeprefix("Lab") or "Lab"
 
 
 def _alias(kind: Any) -> tuple[str, str]:

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "monotonic.h"
+
 #define ROUNDS 20
 
 static volatile sig_atomic_t over;
@@ -19,14 +21,6 @@ static pthread_spinlock_t lock;
 static void on_alarm(int signal)
 {
 	over = signal;
-}
-
-static long long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 static void nap(long ns)

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "monotonic.h"
+
 static volatile sig_atomic_t over;
 static int pipe_ends[2];
 static pid_t child;
@@ -20,14 +22,6 @@ static pid_t child;
 static void on_alarm(int signal)
 {
 	over = signal;
-}
-
-static long long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 static void spin(const char *kind)

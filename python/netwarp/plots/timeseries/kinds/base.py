@@ -80,10 +80,13 @@ class Records:
     queue: str = ""
     """The queue that the figure shows, as it is in the names of files."""
 
+    @cached_property
+    def _flow_of(self) -> Mapping[int, int]:
+        return flow_of_tuples(self.run.scan("tuples").collect(), self.run.description.flows)
+
     def ids(self, data: FlowData) -> list[int]:
         """The five-tuples that carry the flow's data."""
-        flow_of = flow_of_tuples(self.run.scan("tuples").collect(), self.run.description.flows)
-        return [number for number, flow_id in flow_of.items() if flow_id == data.flow.id]
+        return [number for number, flow_id in self._flow_of.items() if flow_id == data.flow.id]
 
     def of(self, group: str) -> Sequence[FlowData]:
         """The flows of one name, as it is in the names of files."""

@@ -16,6 +16,7 @@ from netwarp.advise.judgement import central_score, percent_of, robust_scores
 from netwarp.advise.situations import AS_DESCRIBED, Situation, moved
 from netwarp.advise.trial import Laboratory
 from netwarp.json_values import Json
+from netwarp.report.quantities import rate as rate_text
 from netwarp.units import format_percent
 
 _FACTOR = 4.0
@@ -113,10 +114,10 @@ def _properties(environment: Environment, choice: Candidate) -> list[_Property]:
     found = []
     factors = (-math.log(_FACTOR), math.log(_FACTOR))
     if environment.rates_bps is not None:
-        rate = environment.rates_bps[0] / 1e6
+        rate = environment.rates_bps[0]
         found.append(
             _Property(
-                "rate", 0.0, factors, lambda at: f"{rate * math.exp(at):.3g} Mbit/s",
+                "rate", 0.0, factors, lambda at: rate_text(int(float(f"{rate * math.exp(at):.3g}"))),
                 lambda at: moved(environment, rate=math.exp(at)),
             )
         )  # fmt: skip

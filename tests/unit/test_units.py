@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp import units
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss, parse_jitter, parse_loss
+from netwarp.values import units
 
 
 @pytest.mark.parametrize(

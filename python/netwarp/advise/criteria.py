@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from netwarp.advise.environment import Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.situations import RIVAL
+from netwarp.common.words import did_you_mean
 from netwarp.stats.fairness import jain_index
-from netwarp.units import parse_duration, parse_percent, parse_rate
-from netwarp.words import did_you_mean
+from netwarp.values.units import parse_duration, parse_percent, parse_rate
 
 Values = Mapping[tuple[str, str], float]
 """A run's metrics of flows, by flow and metric."""

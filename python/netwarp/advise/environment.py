@@ -6,7 +6,7 @@ from typing import Any
 
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.traffic import Traffic
-from netwarp.units import format_duration, format_percent, format_rate
+from netwarp.values.units import format_duration, format_percent, format_rate
 
 LINK, SHAPER, LAN = "line", "router", "lan"
 MINE, MODEM, PROVIDER = "mine", "modem", "provider"

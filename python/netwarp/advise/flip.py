@@ -15,8 +15,8 @@ from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment
 from netwarp.advise.judgement import central_score, percent_of, robust_scores
 from netwarp.advise.situations import AS_DESCRIBED, Situation, moved
 from netwarp.advise.trial import Laboratory
-from netwarp.json_values import Json
-from netwarp.units import format_percent
+from netwarp.values.json_values import Json
+from netwarp.values.units import format_percent
 
 _FACTOR = 4.0
 _STEPS = 3

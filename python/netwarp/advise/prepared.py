@@ -15,7 +15,7 @@ from netwarp.advise.sizing import Size, cost_s, size_of
 from netwarp.engines import Engine, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute.processors import processors
 from netwarp.plan import make_plan
-from netwarp.units import parse_duration
+from netwarp.values.units import parse_duration
 
 _FLIP_POINTS = 7
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from netwarp.lab_format.model import Lab, LabEnd, LabLink
 from netwarp.lab_format.wires import PROPERTIES
-from netwarp.qdisc import Qdisc
-from netwarp.units import format_duration, format_rate
+from netwarp.values.qdisc import Qdisc
+from netwarp.values.units import format_duration, format_rate
 
 
 def draw(lab: Lab, width: int = 100) -> str:

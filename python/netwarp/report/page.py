@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked
-from netwarp.json_values import Json
 from netwarp.plots.values import words_of
 from netwarp.report import drawing, extras, quantities, tables
 from netwarp.report.drawing import direction_text
@@ -31,6 +30,7 @@ from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, axis_text, axis_title
+from netwarp.values.json_values import Json
 
 FILE_NAME = "report.html"
 _MAX_STATISTICS_BYTES = 700_000

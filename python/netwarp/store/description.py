@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
-from netwarp.json_values import Json
 from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlow, LabLink
 from netwarp.lab_format.wires import PROPERTIES, LabWire, WireProperty
-from netwarp.qdisc import Qdisc
 from netwarp.store.documents import RunDocument
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
+from netwarp.values.json_values import Json
+from netwarp.values.qdisc import Qdisc
 
 Connection = tuple[int, str, int, str, int]
 """Protocol, source address and port, destination address and port."""

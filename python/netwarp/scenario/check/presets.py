@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from netwarp.json_values import Json, JsonObject, as_list, as_table
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model.paths import resolve_path
 from netwarp.scenario.source import Keys
+from netwarp.values.json_values import Json, JsonObject, as_list, as_table
 
 Found = tuple[Keys, str]
 

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from netwarp.json_values import JsonObject
 from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import INTERVAL, Expectation, Scenario
 from netwarp.scenario.model.paths import resolve_path
 from netwarp.scenario.source import Keys
+from netwarp.values.json_values import JsonObject
 
 Found = tuple[Keys, str]
 SCOPES = ("run", "flow", "queue", "link", "place")

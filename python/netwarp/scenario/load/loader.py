@@ -13,9 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from netwarp.files import read_file
-from netwarp.json_values import Json, JsonObject, as_list, as_table
-from netwarp.module import FILE
+from netwarp.modules.named import FILE
 from netwarp.scenario.check.bounds import beyond_bounds
 from netwarp.scenario.check.presets import with_presets
 from netwarp.scenario.check.scenario import check_scenario
@@ -29,6 +27,8 @@ from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml
 from netwarp.studies import registry
 from netwarp.studies.base import StudyError
+from netwarp.values.files import read_file
+from netwarp.values.json_values import Json, JsonObject, as_list, as_table
 
 MAX_FILE_BYTES = 4 * 2**20
 _CASES = "cases."

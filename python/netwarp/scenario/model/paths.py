@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from netwarp.flows import flow_fields
-from netwarp.json_values import Json, JsonObject, as_table
 from netwarp.lab_format.wires import BY_NAME
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
 from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.source import split_dotted
 from netwarp.scenario.toml import TomlSyntaxError, parse_toml
+from netwarp.values.json_values import Json, JsonObject, as_table
 
 PLAIN = ("duration", "warmup", "modules", "kernel")
 SET_ONLY = ("name", "summary", "seeds", "figures", "views", "baseline")

@@ -6,18 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, PrivateAttr
 
-from netwarp.fields import (
-    Duration,
-    KernelName,
-    Model,
-    Name,
-    OnDemand,
-    PositiveDuration,
-    about,
-)
 from netwarp.flows import Flow
-from netwarp.module import Module, ModuleField, module_of
-from netwarp.names import KERNEL_NAME
+from netwarp.modules.named import Module, ModuleField, module_of
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.model.change import Change, Tuner
 from netwarp.scenario.model.figures import FigureField
@@ -28,6 +18,16 @@ from netwarp.scenario.model.study import Case, Expectation, Seeds
 from netwarp.scenario.model.views import view_name
 from netwarp.scenario.model.workload import Workload, of_flows
 from netwarp.scenario.source import Source
+from netwarp.values.fields import (
+    Duration,
+    KernelName,
+    Model,
+    Name,
+    OnDemand,
+    PositiveDuration,
+    about,
+)
+from netwarp.values.names import KERNEL_NAME
 
 
 class Scenario(Model):

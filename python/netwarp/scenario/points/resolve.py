@@ -15,7 +15,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from netwarp.module import names_modules
+from netwarp.modules.named import names_modules
 from netwarp.scenario.check.links import check_link
 from netwarp.scenario.check.scenario import check_scenario
 from netwarp.scenario.errors import Problem

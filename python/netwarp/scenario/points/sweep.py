@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netwarp.json_values import Json, JsonObject, as_table
 from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.model import Case, Scenario
 from netwarp.scenario.model.paths import resolve_path, swept_path
 from netwarp.scenario.source import Source
+from netwarp.values.json_values import Json, JsonObject, as_table
 
 
 @dataclass(frozen=True)

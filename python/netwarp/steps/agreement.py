@@ -6,18 +6,18 @@ from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.common.terminal import Terminal
 from netwarp.compare import Comparison, Row, Verdict, compare, open_input
 from netwarp.compare.formats import as_json as comparison_as_json
 from netwarp.compare.render import weight
 from netwarp.engines import SSH, Engine, EngineError, EngineOptions, find_engine
-from netwarp.json_values import Json
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
+from netwarp.steps.study import make_study
 from netwarp.store.errors import SelectionError
 from netwarp.store.run_status import RunStatus
-from netwarp.study import make_study
-from netwarp.terminal import Terminal
+from netwarp.values.json_values import Json
 
 SEEDS = 6
 """The fewest pairs with which a difference, however large, can be distinguished from chance."""

@@ -110,12 +110,20 @@ def with_value(data: JsonObject, keys: tuple[str, ...], value: Any) -> dict[str,
     return copy
 
 
-def value_at(path: str, data: JsonObject) -> Any:
-    """The file's value at a path, as written; None if it is missing. Raises ValueError as `resolve_path`."""
+def keys_or_reason(path: str, data: JsonObject) -> tuple[str, ...] | str:
+    """The keys of a path as `resolve_path` finds them, or the sentence that says why it has none."""
+    try:
+        return resolve_path(path, data)
+    except ValueError as error:
+        return str(error)
+
+
+def value_at(keys: tuple[str, ...], data: JsonObject) -> Any:
+    """The file's value at these keys, as written; None if it is missing."""
     value: Any = data
-    for key in resolve_path(path, data):
+    for key in keys:
         if isinstance(value, list | tuple):
-            value = value[_number_in(path, key)]
+            value = value[_number_in(keys[0], key)]
         else:
             value = value.get(key) if isinstance(value, Mapping) else None
     return value

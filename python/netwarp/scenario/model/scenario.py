@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, PrivateAttr
@@ -114,6 +115,8 @@ class Scenario(Model):
     )
 
     _source: Source | None = PrivateAttr(default=None)
+    _keys: Mapping[str, tuple[str, ...]] = PrivateAttr(default_factory=dict)
+    """Path of an axis or of a case's setting → its keys."""
 
     @property
     def workload(self) -> Workload:
@@ -149,6 +152,10 @@ class Scenario(Model):
         if self._source is None:
             raise ScenarioError("this scenario was not made by load_scenario, so it has no source")
         return self._source
+
+    def keys_of(self, path: str) -> tuple[str, ...]:
+        """The keys of the path of an axis, or of what a case sets, as they were found when it was validated."""
+        return self._keys[path]
 
 
 SECTIONS: tuple[Literal["nodes", "links", "flows", "tuners"], ...] = ("nodes", "links", "flows", "tuners")

@@ -16,8 +16,9 @@ from markupsafe import Markup
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked
+from netwarp.common import quantities
 from netwarp.plots.values import words_of
-from netwarp.report import drawing, extras, quantities, tables
+from netwarp.report import drawing, extras, tables
 from netwarp.report.drawing import direction_text
 from netwarp.report.panels import panels
 from netwarp.report.provenance import provenance
@@ -221,8 +222,8 @@ def _flows(what: Description, ends: Mapping[str, tuple[str, str]]) -> list[dict[
         row = rows.setdefault(flow.group, {"name": flow.group, "tool": flow.tool, "count": 0, "cc": flow.cc})
         row["count"] += 1
         row["route"] = " → ".join(ends.get(flow.group, ("", ""))) if flow.group in ends else ""
-        row["start"] = quantities.about(flow.start_ns) if row["count"] == 1 else row["start"]
-        row["life"] = quantities.about(flow.duration_ns) if row["count"] == 1 else row["life"]
+        row["start"] = quantities.duration(flow.start_ns, 4) if row["count"] == 1 else row["start"]
+        row["life"] = quantities.duration(flow.duration_ns, 4) if row["count"] == 1 else row["life"]
     return list(rows.values())
 
 

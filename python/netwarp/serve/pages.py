@@ -13,8 +13,8 @@ import polars as pl
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked, Look, check_expectations
+from netwarp.common.quantities import count
 from netwarp.report import Written, page_templates, render_report
-from netwarp.report.quantities import count
 from netwarp.report.tables import results_table
 from netwarp.report.verdict import Line, expectation_lines
 from netwarp.scenario import ScenarioError

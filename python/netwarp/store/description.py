@@ -1,6 +1,5 @@
 """The description of a run: the parts of `run.json` and its lab that readers of records need."""
 
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -172,11 +171,6 @@ def describe(run: RunDocument) -> Description:
         copying=frozenset(node.name for node in lab.nodes if node.copies),
         drop_reasons=tuple(run.kernel.drop_reasons),
     )
-
-
-def same_address(one: str, other: str) -> bool:
-    """Whether two spellings mean one IP address."""
-    return one == other or ipaddress.ip_address(one) == ipaddress.ip_address(other)
 
 
 def changes_of(lab: Lab) -> tuple[Change, ...]:

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from e2e_command import Answer, finished, netwarp, start, times, wait_for, wait_until
 from e2e_scenarios import dumbbell
-from netwarp.agent import find_agent
 from netwarp.analysis.run.machine import machine_doubts
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import find_agent
 from netwarp.lab import build_lab
 from netwarp.plan import make_plan
 from netwarp.scenario import load_scenario
 from netwarp.store.rundir import RunDir
+from netwarp.values.constants import SEARCH_PATH
 
 NOBODY = 65534
 

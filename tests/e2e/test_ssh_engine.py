@@ -15,8 +15,8 @@ import pytest
 from e2e_command import Answer, finished, netwarp, wait_for, wait_until
 from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
-from netwarp.agent import find_static_agent
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.common.agent import find_static_agent
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 

@@ -14,9 +14,9 @@ from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.network import Hop, NetworkGraph, serialisation_ns
 from netwarp.lab.sizes import Sizes, bdp_bytes, queue_bytes
 from netwarp.plan import make_plan
-from netwarp.qdisc import Qdisc
 from netwarp.scenario import parse_scenario, shipped_scenarios
 from netwarp.scenario.load.loader import load_scenario
+from netwarp.values.qdisc import Qdisc
 from scenario_texts import DUMBBELL, replaced
 from test_load import EVERYTHING
 

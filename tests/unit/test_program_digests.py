@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from netwarp.constants import SEARCH_PATH
 from netwarp.engines import EngineError, differing, identity_of
 from netwarp.engines import programs as programs_
 from netwarp.engines.programs import find_program, libraries_digest, program_digests, tc_digest, tc_directory
@@ -14,6 +13,7 @@ from netwarp.engines.uml import UmlEngine
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.model import Scenario
+from netwarp.values.constants import SEARCH_PATH
 from scenario_texts import replaced
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from netwarp.agent import AgentMissingError, find_agent, find_observer, find_static_agent
+from netwarp.common.agent import AgentMissingError, find_agent, find_observer, find_static_agent
 
 
 @pytest.mark.parametrize(

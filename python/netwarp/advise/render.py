@@ -9,7 +9,7 @@ from netwarp.advise.advice import Advice
 from netwarp.advise.candidates import NOW, PREFERENCE
 from netwarp.advise.environment import MINE
 from netwarp.advise.judgement import Difference, Effect, Standing
-from netwarp.json_values import Json
+from netwarp.values.json_values import Json
 
 _SHORT = {
     "rtt_p95": "RTT under load",

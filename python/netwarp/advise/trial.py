@@ -10,13 +10,13 @@ import polars as pl
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import Values
 from netwarp.advise.situations import Situation, scenario_of
+from netwarp.common.quantities import count
+from netwarp.common.terminal import Terminal
 from netwarp.engines import Engine, Outcome
 from netwarp.execute.execution import RunEvent
 from netwarp.plan import Run
-from netwarp.report.quantities import count
+from netwarp.steps.study import make_study
 from netwarp.store.run_status import RunStatus
-from netwarp.study import make_study
-from netwarp.terminal import Terminal
 
 
 class InterruptedTrialError(KeyboardInterrupt):

@@ -111,7 +111,7 @@ def exec_(
     with errors():
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.scenario.load.command import command_scenario
-        from netwarp.study import default_directory, make_study
+        from netwarp.steps.study import default_directory, make_study
 
         if not command:
             _refuse("there is no command; write `netwarp exec -- COMMAND [ARG...]`")
@@ -215,7 +215,7 @@ def _given(**options: str | None) -> dict[str, str]:
 
 def _own_variables() -> dict[str, str]:
     """Return the user's PATH and HOME, which decide which programs and settings a command finds."""
-    from netwarp.constants import SEARCH_PATH
+    from netwarp.values.constants import SEARCH_PATH
 
     own = [place for place in os.environ.get("PATH", "").split(":") if place.startswith("/")]
     found = {"PATH": ":".join(dict.fromkeys([*own, *SEARCH_PATH.split(":")]))}

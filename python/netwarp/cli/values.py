@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from netwarp.json_values import JsonObject
 from netwarp.studies import registry
+from netwarp.values.json_values import JsonObject
 
 
 class Typed(Protocol):

@@ -13,12 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import EngineError
 from netwarp.flows import KINDS, kind_of
-from netwarp.json_values import Json, JsonObject, as_table, varied
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.json_values import Json, JsonObject, as_table, varied
 
 FILTER_COMPILER = "tcpdump"
 """The program that compiles a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""

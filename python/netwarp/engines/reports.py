@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypedDict
 
-from netwarp.json_values import Json
 from netwarp.store.run_status import RunStatus
+from netwarp.values.json_values import Json
 
 
 class RunningProgram(TypedDict):

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from netwarp.agent import AgentError, confinement_here, find_agent
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import AgentError, confinement_here, find_agent
+from netwarp.common.scratch import MEMORY, scratch
+from netwarp.common.words import nearest
 from netwarp.engines.base import (
     BY_DIGEST,
     Capabilities,
@@ -41,18 +42,17 @@ from netwarp.engines.programs import (
 from netwarp.engines.reports import GuardReport
 from netwarp.engines.supervisor import end, end_in_words, start, wait
 from netwarp.engines.verdict import judged
-from netwarp.json_values import Json
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
-from netwarp.module import in_gallery, names_modules
+from netwarp.modules.named import in_gallery, names_modules
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
-from netwarp.scratch import MEMORY, scratch
 from netwarp.store.run_status import RunStatus
-from netwarp.words import nearest
+from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.json_values import Json
 
 _FIX = "`netwarp kernel build` builds it again."
 _KASAN = "CONFIG_KASAN=y"

@@ -15,12 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netwarp.common.words import did_you_mean
 from netwarp.kernels.description import KernelDescription, read_description
 from netwarp.kernels.errors import KernelError, KernelMissing
 from netwarp.kernels.names import STOCK, forget_name, list_names, read_name, tree_of, unfinished
 from netwarp.kernels.recipe import DEFAULT_SERIES, TREE, recipe_of, tree_digest
 from netwarp.kernels.source import find_source, read_source
-from netwarp.words import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netwarp.common.scratch import clean_stale, held
 from netwarp.kernels.errors import KernelError
-from netwarp.scratch import clean_stale, held
 
 if TYPE_CHECKING:
     import tarfile

@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from netwarp.agent import AgentError, confinement_here, find_agent
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import AgentError, confinement_here, find_agent
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.host.needs import impairments, opportunities, sysctls, used_sections
@@ -26,13 +25,14 @@ from netwarp.engines.programs import (
 )
 from netwarp.engines.reports import End, RunFacts, SupervisorReport
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
-from netwarp.json_values import Json
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.run_status import RunStatus
+from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.json_values import Json
 
 NAME = "host"
 _NAMED = 5

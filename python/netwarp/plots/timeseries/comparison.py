@@ -8,7 +8,7 @@ from typing import Any
 
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
-from netwarp.json_values import Json
+from netwarp.common.threads import on_each
 from netwarp.plots import look
 from netwarp.plots.colours import QUEUE_DISCIPLINES
 from netwarp.plots.labels import is_ordered, natural_key, slug
@@ -20,7 +20,7 @@ from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
-from netwarp.threads import on_each
+from netwarp.values.json_values import Json
 
 TUNER, DEFAULT_TUNER, KERNEL = "run.tuner", "default", "kernel"
 MAX_SEEDS = 8

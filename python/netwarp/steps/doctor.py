@@ -15,8 +15,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT, OBSERVER, AgentError, confinement_here, find_agent
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import AGENT, OBSERVER, AgentError, confinement_here, find_agent
+from netwarp.common.scratch import CONNECTIONS, MEMORY, RUNS, clean_stale
+from netwarp.common.terminal import Terminal
 from netwarp.engines.host.leftovers import leftovers
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
 from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_places, memory_problem
@@ -27,10 +28,9 @@ from netwarp.kernels.cache import TEMPORARY, digest_of
 from netwarp.kernels.commands import WORK, confined
 from netwarp.kernels.recipe import DEFAULT_SERIES
 from netwarp.kernels.source import find_source
-from netwarp.scratch import CONNECTIONS, MEMORY, RUNS, clean_stale
-from netwarp.terminal import Terminal
+from netwarp.values.constants import SEARCH_PATH
 
-_CHECKOUT = Path(__file__).resolve().parents[2]
+_CHECKOUT = Path(__file__).resolve().parents[3]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 # program → (Debian package, its purpose for netwarp)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.lab import Lab, build_lab, commands, draw, memory_bytes
+from netwarp.lab import Lab, build_lab, memory_bytes
+from netwarp.lab.commands import commands
+from netwarp.lab.drawing import draw
 from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.network import Hop, NetworkGraph, serialisation_ns
 from netwarp.lab.sizes import Sizes, bdp_bytes, queue_bytes

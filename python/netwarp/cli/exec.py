@@ -164,6 +164,7 @@ _SIGNALLED = 128
 def code_of_one(directory: Path) -> int:
     """Return the exit code of the command of a result's only run, or netwarp's own if the command has none."""
     from netwarp.engines.exec import failure_of
+    from netwarp.engines.reports import End
     from netwarp.store.result import open_result
 
     result = open_result(directory)
@@ -177,7 +178,7 @@ def code_of_one(directory: Path) -> int:
         tests_failed = status.get("tests", {}).get("failed")
         failed = FAILED_EXPECTATION if tests_failed else FAILED_RUN
         return int(code) or (failed if status["status"] == RunStatus.FAILED else OK)
-    if status.get("reason") == "its output is no longer read":
+    if status.get("end") == End.OUTPUT_CLOSED:
         return CLOSED_PIPE
     return FAILED_RUN
 

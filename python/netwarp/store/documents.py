@@ -90,6 +90,7 @@ class StatusJson(TypedDict):
 
     status: Written
     reason: NotRequired[Text | None]
+    end: NotRequired[Text]
     real_s: NotRequired[float | int | None]
     cpu_s: NotRequired[float | int | None]
     by_host: NotRequired[bool]

@@ -64,10 +64,10 @@ class Outcome:
         return self.verdict == self.test.verdict and (self.repeated or self.verdict == NO_END)
 
 
-_ENDLESS = "sends for a fixed time over a veth without a rate: as much as the computer can copy, so virtual time stands"
-_CONNECTS = "opens connections over loopback for 30 s, one after another: none takes time, so they never pass"
-_NO_TIME = "demands that a packet's departure time, now, has passed when the queue looks at it; no time passes there"
-_NO_MODULE_FILE = "asks `modinfo`, which looks for files of modules; what it needs is built in"
+_ENDLESS = "sends for a fixed time over a veth without a rate limit: copying takes no virtual time, so it never ends"
+_CONNECTS = "opens connections over loopback for 30 s: they take no virtual time, so the 30 s never end"
+_NO_TIME = "expects a departure time of now to have passed when the queue looks at it; no virtual time passes meanwhile"
+_NO_MODULE_FILE = "asks `modinfo`, which looks for module files; the features that it needs are built in"
 _ONE_PROCESSOR = "needs two processors; the machine has one"
 _BPF = "needs clang for a BPF program"
 
@@ -107,7 +107,7 @@ TESTS: tuple[Selftest, ...] = (
         "gre_gso.sh",
         (),
         "fail",
-        "`ip tunnel` asks the device `ip6gre0`, which the machine is started without (`fb_tunnels=none`)",
+        "`ip tunnel` needs the device `ip6gre0`, without which the machine is started (`fb_tunnels=none`)",
     ),
     Selftest("srv6_end_dx4_netfilter_test.sh", (), "fail", "the kernel here has no SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL)"),
     Selftest("so_txtime.sh", ("so_txtime",), "fail", _NO_TIME),
@@ -187,13 +187,13 @@ def _verdict(run: RunDir) -> str:
 _HEAD = """\
 # Kernel selftests in virtual time
 
-The kernel's own tests of networking, unmodified, each run twice in a fresh machine by [`netwarp exec`](exec.md):
-{passing} of the {tried} here pass. `python -m bench.selftests --page docs/selftests.md` wrote this page. It takes the
-tests from the package that the kernel is built from (`linux-source-6.12`) and compiles their programs.
+[`netwarp exec`](exec.md) ran each of these unmodified selftests of the kernel's networking twice, in a fresh machine
+each time: {passing} of the {tried} pass. `python -m bench.selftests --page docs/selftests.md` wrote this page. It takes
+the tests from the package that the kernel is built from (`linux-source-6.12`) and compiles their programs.
 
-*Virtual* is how long a test takes in its own time: it sleeps and waits as long elsewhere. *CPU* is the computing time
-of one run from boot to power-off, which is the real time on an idle machine; *real* is what it was on the busy machine
-that wrote this page. *Same*: both runs printed and wrote the same bytes.
+*Virtual* is how long a test takes by its own clock: its sleeps and waits last as long there as on any machine. *CPU* is
+the computing time of one run from boot to power-off, which on an idle machine is also the real time. *Real* is the real
+time on the busy machine that wrote this page. *Same* says whether both runs printed and wrote the same bytes.
 
 | test | result | same | virtual s | CPU s | real s | why it does not pass |
 |---|---|---|--:|--:|--:|---|"""

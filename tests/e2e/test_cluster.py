@@ -167,13 +167,12 @@ def test_a_worker_with_other_tools_is_named_and_not_used(own: Cluster, tmp_path:
     code = f"from netwarp.engines import tools\ntools.find_tools = lambda: {place}"
     (tmp_path / "preload.py").write_text(code + "\n")
     own.worker("odd", "--preload", str(tmp_path / "preload.py"))
-    scenario = write_scenario(tmp_path / "s.toml")
-    alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
+    scenario, real = write_scenario(tmp_path / "s.toml"), ("--set", "flows.bulk.tool=iperf3")
+    alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
     assert alone.code == 4
     assert "worker odd" in alone.err
     assert "its netwarp-tools is not the one here; install the same version there" in alone.err
     own.worker("fit")
-    real = ("--set", "flows.bulk.tool=iperf3")
     succeed("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
     assert len(finished(tmp_path / "r")) == 2
 

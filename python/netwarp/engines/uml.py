@@ -36,11 +36,10 @@ from netwarp.engines.programs import (
     libraries_digest,
     program_digests,
     programs_here,
-    tc_digest,
-    tc_directory,
 )
 from netwarp.engines.reports import GuardReport
 from netwarp.engines.supervisor import end, end_in_words, start, wait
+from netwarp.engines.tools import find_tools, tools_digest
 from netwarp.engines.verdict import judged
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
@@ -103,13 +102,13 @@ class UmlEngine:
 
     @property
     def own_identity(self) -> Mapping[str, str]:
-        """Digests of the kernel, the agent, the libraries of both, and tc. Raises EngineError."""
+        """Digests of the kernel, the agent, the libraries of both, and netwarp's tools. Raises EngineError."""
         self.verify()
         return {
             "kernel": self.kernel.digest,
             "agent": digest_of(self.agent),
             "C library": libraries_digest(self.kernel.path, self.agent),
-            "tc": tc_digest(),
+            "netwarp-tools": tools_digest(),
         }
 
     def verify(self) -> None:
@@ -232,10 +231,9 @@ class UmlEngine:
             "time-limit": job.time_limit_s,
             "t0": job.lab.t0_ns,
             "search-path": SEARCH_PATH,
+            "tools": find_tools(),
             **live,
         }
-        if directory_of_tc := tc_directory():
-            options["tc-directory"] = directory_of_tc
         command = [str(self.agent), "guard"]
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
         for path in readable(self.agent, job.folder, job.read):
@@ -272,7 +270,7 @@ def find_uml_engine(options: EngineOptions) -> UmlEngine:
         raise EngineError(
             f"There is no place for the virtual machine's memory file: {' '.join(problems)} See `netwarp doctor`."
         )
-    tc_digest()
+    find_tools()
     return UmlEngine(found, agent, memory_root, tuple(path.absolute() for path in options.read))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from netwarp.common.agent import AgentError, find_static_agent
+from netwarp.common.agent import AgentError, find_agent
 from netwarp.common.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable_there, withheld_there
@@ -365,7 +365,7 @@ def find_ssh_engine(options: EngineOptions) -> SshEngine:
             "The engine ssh runs labs on the kernels that its machines have: --kernel is for the engine uml."
         )
     try:
-        agent = find_static_agent()
+        agent = find_agent()
     except AgentError as error:
         raise EngineError(str(error)) from error
     path = options.inventory.absolute()

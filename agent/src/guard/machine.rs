@@ -1,6 +1,7 @@
 //! The virtual machine as a process of the host.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,7 +19,7 @@ use nix::unistd::{Pid, pipe2, setpgid};
 use super::confinement::Confinement;
 use super::keeper::Keeper;
 use super::options::Options;
-use super::surroundings;
+use super::surroundings::{self, explain, named};
 use crate::keyboard;
 use crate::machine::program::HOME;
 use crate::machine::root::READABLE;
@@ -94,6 +95,9 @@ impl Machine {
             .env("HOME", &uml_dir)
             .env("TMPDIR", &options.memory_dir)
             .env("NETWARP_SEED", options.seed.to_string())
+            // The host would write to libc's area in processes that have nothing of libc left (init_new_context() in
+            // arch/um/kernel/skas/mmu.c).
+            .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
             .env(
                 "NETWARP_AGENT",
                 format!("proc/self/fd/{}", agent_dir.as_raw_fd()),
@@ -118,21 +122,27 @@ impl Machine {
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
-                    sched_setaffinity(Pid::from_raw(0), cpus)?;
+                    let pinned = sched_setaffinity(Pid::from_raw(0), cpus);
+                    named("sched_setaffinity", pinned)?;
                 }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // Fails if the guard, and with it the keeper, has ended already.
-                setpgid(Pid::from_raw(0), group)?;
+                named("setpgid", setpgid(Pid::from_raw(0), group))?;
                 surroundings::settle(memory, shadow)?;
-                confinement.apply().map_err(std::io::Error::other)
+                confinement.apply()
             });
         }
-        let child = command.spawn().map_err(|e| {
-            let why = surroundings::explain(&e);
-            anyhow!("cannot start {}: {e}{why}", options.kernel.display())
-        })?;
+        let child = command.spawn();
+        // Closes the other end of the console.
         drop(command);
         drop::<[OwnedFd; 2]>([records_end, output_end]);
+        let mut console = File::from(console);
+        let child = child.map_err(|error| {
+            let mut call = String::new();
+            let _ = console.read_to_string(&mut call);
+            let why = explain(&call, &error);
+            anyhow!("cannot start {}: {why}", options.kernel.display())
+        })?;
         drop(agent_dir);
         let records = options.records().then(|| File::from(records));
         let output = options.output.then(|| File::from(output));
@@ -140,7 +150,7 @@ impl Machine {
             child,
             has_ended: false,
             keeper,
-            console: Some(File::from(console)),
+            console: Some(console),
             records,
             output,
             uml_dir,

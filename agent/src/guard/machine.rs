@@ -1,6 +1,7 @@
 //! The virtual machine as a process of the host.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,7 +19,7 @@ use nix::unistd::{Pid, pipe2, setpgid};
 use super::confinement::Confinement;
 use super::keeper::Keeper;
 use super::options::Options;
-use super::surroundings;
+use super::surroundings::{self, explain, named};
 use crate::keyboard;
 use crate::machine::file_systems::TOOLS_DESCRIPTOR;
 use crate::machine::program::HOME;
@@ -32,8 +33,9 @@ const PIPE_BYTES: i32 = 1 << 20;
 const AGENT_PLACE: &str = "/run";
 /// Higher than the descriptors that the caller may have left open.
 const AGENT_FD: i32 = 100;
-/// Setting of the C library that is in the kernel (rseq(2)): the processes of the machine's programs begin as copies of
-/// the kernel and lose its memory, into which the host would go on writing.
+/// Setting of the kernel's own C library: without it the host would write to the library's area for rseq(2) in the
+/// processes of the machine's programs, which have nothing of the library left (init_new_context() in
+/// arch/um/kernel/skas/mmu.c).
 const NO_RSEQ: &str = "glibc.pthread.rseq=0";
 /// Memory that a program's first write to a page maps in addition, as Linux does for reads of files
 /// (fault_around_bytes).
@@ -129,28 +131,34 @@ impl Machine {
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
-                    sched_setaffinity(Pid::from_raw(0), cpus)?;
+                    let pinned = sched_setaffinity(Pid::from_raw(0), cpus);
+                    named("sched_setaffinity", pinned)?;
                 }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // Fails if the guard, and with it the keeper, has ended already.
-                setpgid(Pid::from_raw(0), group)?;
+                named("setpgid", setpgid(Pid::from_raw(0), group))?;
                 surroundings::settle(memory, shadow)?;
-                confinement.apply().map_err(std::io::Error::other)
+                confinement.apply()
             });
         }
-        let child = command.spawn().map_err(|e| {
-            let why = surroundings::explain(&e);
-            anyhow!("cannot start {}: {e}{why}", options.kernel.display())
-        })?;
+        let child = command.spawn();
+        // Closes the other end of the console.
         drop(command);
         drop::<[OwnedFd; 4]>([records_end, output_end, agent_dir, tools_dir]);
+        let mut console = File::from(console);
+        let child = child.map_err(|error| {
+            let mut call = String::new();
+            let _ = console.read_to_string(&mut call);
+            let why = explain(&call, &error);
+            anyhow!("cannot start {}: {why}", options.kernel.display())
+        })?;
         let records = options.records().then(|| File::from(records));
         let output = options.output.then(|| File::from(output));
         Ok(Self {
             child,
             has_ended: false,
             keeper,
-            console: Some(File::from(console)),
+            console: Some(console),
             records,
             output,
             uml_dir,

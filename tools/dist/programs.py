@@ -79,7 +79,7 @@ def tools_wheel(packages: Mapping[str, bytes], pins: Sequence[Pin]) -> Wheel:
     return Wheel(
         "netwarp-tools",
         "The programs that netwarp runs in a lab: tc, iperf3, tcpdump, and netem's distributions",
-        "GPL-2.0-or-later AND LGPL-2.1-or-later AND BSD-3-Clause AND Apache-2.0",
+        "GPL-2.0-or-later AND LGPL-2.1-or-later AND Apache-2.0 AND BSD-2-Clause AND BSD-3-Clause AND Zlib",
         dict(sorted(files.items())),
         licences,
         _ABOUT,

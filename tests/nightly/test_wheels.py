@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,10 +80,16 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheels of this checkout: the programs that `make setup` built, and the present kernel."""
+    """The wheels of this checkout, with the programs that `make setup` compiled and the present kernel."""
     place = tmp_path_factory.mktemp("wheels")
-    (built,) = (ROOT / ".venv/wheels").glob("netwarp-*.whl")
-    shutil.copy(built, place)
+    target = ("--target", "x86_64-unknown-linux-gnu")
+    subprocess.run(
+        [Path(sys.executable).parent / "maturin", "build", "--quiet", "--release", "--locked", "--strip", *target]
+        + ["--out", place],
+        cwd=ROOT,
+        env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
+        check=True,
+    )
     for wheel in kernel_wheels(find_kernel().directory):
         wheel.write(place)
     pins = read_pins()

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.dist.check import problems
-from tools.dist.programs import DistError, read_pins
+from tools.dist.programs import MIRROR, DistError, debian_mirror, read_pins
 from tools.dist.root import Root, make_root
 from tools.dist.sources import collect
 from tools.dist.wheels import ROOT
@@ -72,6 +72,7 @@ def _release(place: Path, out: Path, *, once: bool, pin: bool) -> list[str]:
     rust = Path(_output("rustc", "--print", "sysroot"))
     environment = {
         "PATH": f"{_RUST}/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        MIRROR: debian_mirror(),
         "CARGO_HTTP_CAINFO": "/etc/machine-certificates.crt",
         "SOURCE_DATE_EPOCH": _output("git", "-C", str(ROOT), "log", "-1", "--format=%ct"),
     }

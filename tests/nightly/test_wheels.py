@@ -82,10 +82,9 @@ class Installed:
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheels of this checkout, with the programs that `make setup` compiled and the present kernel."""
     place = tmp_path_factory.mktemp("wheels")
-    target = ("--target", "x86_64-unknown-linux-gnu")
+    maturin: list[str | Path] = [Path(sys.executable).parent / "maturin", "build", "--quiet", "--release", "--locked"]
     subprocess.run(
-        [Path(sys.executable).parent / "maturin", "build", "--quiet", "--release", "--locked", "--strip", *target]
-        + ["--out", place],
+        [*maturin, "--strip", "--target", "x86_64-unknown-linux-gnu", "--out", place],
         cwd=ROOT,
         env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
         check=True,

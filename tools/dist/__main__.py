@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.dist.check import problems
-from tools.dist.programs import DistError, read_pins
-from tools.dist.root import CERTIFICATES, Root, make_root
+from tools.dist.programs import MIRROR, DistError, debian_mirror, read_pins
+from tools.dist.root import Root, make_root
 from tools.dist.sources import collect
 from tools.dist.wheels import ROOT
 
@@ -72,6 +72,7 @@ def _release(place: Path, out: Path, *, once: bool, pin: bool) -> list[str]:
     rust = Path(_output("rustc", "--print", "sysroot"))
     environment = {
         "PATH": f"{_RUST}/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        MIRROR: debian_mirror(),
         "CARGO_HTTP_CAINFO": "/etc/machine-certificates.crt",
         "SOURCE_DATE_EPOCH": _output("git", "-C", str(ROOT), "log", "-1", "--format=%ct"),
     }
@@ -118,7 +119,7 @@ def _made(place: Path, *, pin: bool) -> Root:
         checkout.mkdir()
         _output("tar", "-xf", archive.name, "-C", str(checkout))
     _output("chown", "-R", "1000:1000", str(root.home))
-    print(f"root of Debian 12: {time.monotonic() - begin:.0f} s ({CERTIFICATES.name} of this machine)", flush=True)
+    print(f"root of Debian 12: {time.monotonic() - begin:.0f} s", flush=True)
     return root
 
 

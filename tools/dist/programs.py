@@ -163,7 +163,7 @@ class AptGet:
     """apt-get with a state of its own in a directory, for packages of Debian 12 on any machine that has apt."""
 
     def __init__(self, place: Path, *, sources: bool = False) -> None:
-        self.place, self.mirror = place, _mirror()
+        self.place, self.mirror = place, debian_mirror()
         signed = f"signed-by={_KEYS}" if _KEYS.is_file() else "trusted=yes"  # pinned by SHA-256 in any case
         kind = "deb-src" if sources else "deb"
         (place / "sources.list").write_text(f"{kind} [arch=amd64 {signed}] {self.mirror} {_SUITE} main\n")
@@ -191,7 +191,7 @@ class AptGet:
         return found
 
 
-def _mirror() -> str:
+def debian_mirror() -> str:
     """The mirror of Debian that this machine's apt uses, unless the environment names one. Raises DistError."""
     if named := os.environ.get(MIRROR):
         return named

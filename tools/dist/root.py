@@ -70,10 +70,6 @@ class Root:
             check=False,
         )
 
-    def remove(self) -> None:
-        """Remove it."""
-        shutil.rmtree(self.path)
-
 
 def make_root(path: Path, suite: str, packages: Sequence[str]) -> Root:
     """Make a root of a suite of Debian or Ubuntu, with only what is essential and these packages. Raises DistError."""

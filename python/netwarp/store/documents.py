@@ -24,13 +24,19 @@ from netwarp.store.errors import StoreError
 from netwarp.store.run_status import WRITTEN, RunStatus
 from netwarp.values.units import parse_duration
 
+
+def _status(value: str) -> RunStatus:
+    # A function, since the signature of an enumeration differs between versions of Python.
+    return RunStatus(value)
+
+
 if TYPE_CHECKING:
     from netwarp.values.json_values import Json
 
     Written = RunStatus
 else:
     Json = Any  # has been read from JSON
-    Written = Annotated[Literal[tuple(map(str, WRITTEN))], AfterValidator(RunStatus)]
+    Written = Annotated[Literal[tuple(map(str, WRITTEN))], AfterValidator(_status)]
 
 RunId = Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,64}$")]
 """A run's id, which is the name of a directory and never a path."""

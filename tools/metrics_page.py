@@ -40,6 +40,7 @@ The column *from* names tables of [records.md](records.md). [compare.md](compare
 better direction, and the smallest difference that matters (in percent of the value, but at least the given amount in
 the metric's unit)."""
 
+
 def markdown() -> str:
     """The catalogue as the page `docs/metrics.md`."""
     return "\n".join(_page()) + "\n"

@@ -2,7 +2,7 @@
 #
 #   make setup    system packages, Python environment, agent and observer, kernel: what running labs needs
 #   make demo     setup, then the first scenario
-#   make static-agent  the agent as one file, which `--engine ssh` copies to other machines
+#   make dist     the wheels of a release, built twice in a root of Debian 12 and compared, with their sources: in dist/
 #   make quick    the tests that need no kernel, browser or tshark, in half a minute
 #   make test     setup, what only tests need (Chromium, tshark), then all tests
 #   make check    formatting, lint, types, generated files
@@ -17,12 +17,12 @@
 #
 # After a change of the dependencies in pyproject.toml, write requirements.lock (what runs labs) and
 # requirements-dev.lock (that, and what tests and checks need) again with the commands in their heads; the `-` is
-# `echo 'maturin>=1.7,<2'`.
+# `echo 'maturin>=1.7,<2'`, and dist/ has netwarp's own wheels (`make dist`).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo static-agent quick test check generate bench nightly torture fuzz kernel clean packages test-packages \
+.PHONY: setup demo dist quick test check generate bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -32,9 +32,8 @@ STAMPS := $(VENV)/.stamps
 CARGO := cargo
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
-	xz-utils patch gcc make python3-venv
-TEST_PACKAGES := zsh fish tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo \
+PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev xz-utils patch gcc libc6-dev make python3-venv
+TEST_PACKAGES := iproute2 iperf3 iputils-ping ethtool tcpdump kmod zsh fish tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo \
 	cgroup-tools wireguard-tools redis-server redis-tools haproxy keepalived
 
 # The crates of the workspace: `packaging` has the programs, of which the others are the libraries.
@@ -44,17 +43,17 @@ PROGRAM_INPUTS := pyproject.toml README.md Cargo.toml Cargo.lock $(CRATES:%=%/Ca
 	$(shell find $(CRATES:%=%/src) -type f)
 
 # Bytecode is made once, whatever the environment says: without it each command would compile all that it imports.
-setup: packages $(STAMPS)/netwarp kernel
+setup: packages $(STAMPS)/netwarp $(STAMPS)/tools kernel
 	@$(BIN)/python -m compileall -q python/netwarp
 
 demo: setup
 	$(BIN)/netwarp run bufferbloat
 
 # Bytecode is kept, whatever the environment says: compiling the tests takes as long as running them.
-quick: $(STAMPS)/dev $(STAMPS)/netwarp
+quick: $(STAMPS)/dev $(STAMPS)/netwarp $(STAMPS)/tools
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not slow' tests/unit tests/test_*.py
 
-test: setup test-packages $(STAMPS)/dev static-agent
+test: setup test-packages $(STAMPS)/dev
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(CARGO) test --quiet --locked --workspace
 
@@ -73,13 +72,17 @@ generate: $(STAMPS)/dev
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
 
-nightly: setup program-packages $(STAMPS)/dev static-agent
+nightly: setup program-packages $(STAMPS)/dev
 	$(BIN)/python -m bench.repeats
 	$(BIN)/python -m bench.kills
 	$(BIN)/python -m bench.ssh_kills
 	$(BIN)/python -m bench.figures
 	$(BIN)/python -m bench.copa
 	$(BIN)/pytest tests/nightly
+
+# Root, mmdebstrap and half an hour: the wheels of the last commit, in dist/.
+dist: $(STAMPS)/dev
+	$(BIN)/python -m tools.dist
 
 # Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.
 TORTURE_MINUTES ?= 60
@@ -146,6 +149,9 @@ $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/python
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
+# The C library is in the programs: they run on every x86-64 Linux, and on other machines by `--engine ssh`.
+STATIC := RUSTFLAGS='-C target-feature=+crt-static'
+
 # Editable: Python sources are used in place; the programs are built in release mode and put beside the interpreter.
 # maturin builds first, as pip would show nothing of it; what pip then asks for is built already.
 $(STAMPS)/netwarp: $(PROGRAM_INPUTS) $(STAMPS)/python
@@ -153,17 +159,16 @@ $(STAMPS)/netwarp: $(PROGRAM_INPUTS) $(STAMPS)/python
 	  echo "Building the agent and the observer needs Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
 	  exit 1; }
 	@echo "Building the agent and the observer (about a minute of each CPU that the compiler can use)"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" maturin build --release --locked --strip --out $(VENV)/wheels
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(STATIC) maturin build --release --locked --strip --target $(HOST) --out $(VENV)/wheels
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(STATIC) MATURIN_PEP517_ARGS='--target $(HOST)' $(PIP_INSTALL) \
 	  --no-deps --no-build-isolation --editable .
 	@test -x $(BIN)/netwarp-agent && test -x $(BIN)/netwarp-observe && test -x $(BIN)/netwarp
 	@touch $@
 
-# Linked with all that it needs, since other machines may have another C library. Only the engine ssh wants it.
-static-agent: $(STAMPS)/static-agent
-$(STAMPS)/static-agent: $(PROGRAM_INPUTS) $(STAMPS)/netwarp
-	@echo "Building the agent as one file for other machines"
-	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --release --locked --target $(HOST) \
-	  --package netwarp --no-default-features --bin netwarp-agent
-	install -m 755 target/$(HOST)/release/netwarp-agent $(BIN)/netwarp-agent-static
+# The programs that netwarp itself runs in labs: Debian's, unpacked into a wheel. A mirror may have newer ones only.
+$(STAMPS)/tools: packaging/programs.toml tools/dist/programs.py tools/dist/wheels.py $(STAMPS)/venv
+	@echo "Fetching the programs that netwarp runs in labs"
+	@rm -f $(VENV)/wheels/netwarp_tools-*
+	@$(BIN)/python -m tools.dist.programs --or-newer --out $(VENV)/wheels
+	@$(PIP_INSTALL) --no-deps --force-reinstall $(VENV)/wheels/netwarp_tools-*.whl
 	@touch $@

@@ -15,7 +15,6 @@ from pathlib import Path
 from unittest import mock
 
 from matplotlib.figure import Figure
-from netwarp.evaluation import draw_figures
 from netwarp.plots import chosen, style
 from netwarp.plots.charts.chart import Chart
 from netwarp.plots.charts.kinds import draw_chart
@@ -24,6 +23,7 @@ from netwarp.plots.charts.overview import wishes
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries import result as timeseries
 from netwarp.scenario import shipped_scenarios
+from netwarp.steps.evaluation import draw_figures
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir, open_result
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from netwarp.kernels import find_kernel
 from netwarp.kernels.modules import compile_module
-from netwarp.module import load_module, shipped_modules
+from netwarp.modules.named import load_module, shipped_modules
 
 from bench.command import NETWARP
 from bench.row import Row, measure

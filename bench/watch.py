@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from netwarp.agent import find_observer
+from netwarp.common.agent import find_observer
 
 from bench.row import Row, measure
 

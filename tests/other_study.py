@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from netwarp.studies.base import Export, Study
 
 if TYPE_CHECKING:
-    from netwarp.imports import Imported
+    from netwarp.steps.imports import Imported
     from netwarp.store.result import ResultDir
 
 SCENARIO = """\
@@ -102,7 +102,7 @@ def fastest(result: Path, /) -> int:
 
 def read_archive(directory: Path, output: Path | None = None) -> Imported:
     """Unpack a result that was packed as result.tar."""
-    from netwarp.imports import Imported, Note
+    from netwarp.steps.imports import Imported, Note
     from netwarp.store.errors import LayoutError
 
     archive = directory / "result.tar"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
-from netwarp import constants
 from netwarp.lab_format import quantities
 from netwarp.lab_format.model import LabFamily, LabRoute
 from netwarp.store.codes import Place
 from netwarp.store.schemas import ACKS, TABLES, Table
+from netwarp.values import constants
 from pydantic import Field
 
 from tools import generate, recorder_layout, rust_lab

@@ -18,6 +18,13 @@ def test_the_package_takes_the_version_of_the_workspace() -> None:
     assert project["tool"]["maturin"]["manifest-path"] == "packaging/Cargo.toml"
 
 
+def test_the_wheels_of_this_repository_require_each_other_in_that_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["modules"]]
+    own = {f"netwarp-{part}=={VERSION}" for part in ("kernel", "tools", "kernel-devel")}
+    assert {one for one in asked if one.startswith("netwarp-")} == own
+
+
 def test_the_citation_and_every_crate_have_that_version() -> None:
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited is not None

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from netwarp.scenario import scenario_schema
+from netwarp.scenario.model.schema import scenario_schema
 
 from tools import (
     commands_page,

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator
 
-from netwarp import constants
 from netwarp.engines.reports import End
+from netwarp.values import constants
 
 from tools.meanings import meanings
 
@@ -50,7 +50,7 @@ def _end_lines() -> Iterator[str]:
 
 def _lines() -> Iterator[str]:
     yield "//! Numbers that netwarp and its agent must have alike. Made by `make generate` from"
-    yield "//! `python/netwarp/constants.py`."
+    yield "//! `python/netwarp/values/constants.py`."
     about = meanings(constants)
     for name, kind in TYPES.items():
         yield ""

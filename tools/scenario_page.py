@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from netwarp.flows import KINDS
-from netwarp.names import LABEL_RULE, NAME_RULE
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import parse_scenario
 from netwarp.scenario.model import Capture, Case, Change, Expectation, Link, Node, Record, RunOptions, Scenario, Tuner
 from netwarp.scenario.model.paths import toml
 from netwarp.scenario.model.schema import annotated_schema, title_of
+from netwarp.values.names import LABEL_RULE, NAME_RULE
 from pydantic import BaseModel
 
 BASE = """\

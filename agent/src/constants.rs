@@ -1,5 +1,5 @@
 //! Numbers that netwarp and its agent must have alike. Made by `make generate` from
-//! `python/netwarp/constants.py`.
+//! `python/netwarp/values/constants.py`.
 
 /// The version of labs, which an agent of another version refuses.
 pub const LAB_FORMAT: u32 = 7;

@@ -23,6 +23,7 @@ mod record;
 mod run;
 mod sysctl;
 mod time;
+mod tools;
 mod traffic;
 mod tuners;
 mod wire;

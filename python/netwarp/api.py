@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netwarp import c_source
 from netwarp import scenario as loading
+from netwarp.common.terminal import Terminal, in_notebook
 from netwarp.engines import EngineError, EngineOptions, find_engine
-from netwarp.evaluation import Study, open_study
-from netwarp.json_values import JsonObject
 from netwarp.kernels.modules import registered_in_binary
-from netwarp.notebook import NotebookProgress, Result, Run
+from netwarp.modules import c_source
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.model.paths import setting_of
+from netwarp.steps.evaluation import Study, open_study
+from netwarp.steps.notebook import NotebookProgress, Result, Run
+from netwarp.steps.study import default_directory, make_study
 from netwarp.store.errors import StoreError
-from netwarp.study import default_directory, make_study
-from netwarp.terminal import Terminal, in_notebook
+from netwarp.values.json_values import JsonObject
 
 __all__ = [
     "EngineError",

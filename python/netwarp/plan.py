@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from netwarp.json_values import Json
 from netwarp.scenario.check.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.points.identity import KERNEL, key_of_kernel, with_kernel
 from netwarp.scenario.points.resolve import Resolver, SectionKey, canonical_json
 from netwarp.scenario.points.sweep import axes_of, cases_of, check_given, points_of, with_swept_cases
+from netwarp.values.json_values import Json
 
 ID_DIGITS = 12
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.agent import find_observer
+from netwarp.common.agent import find_observer
 
 MS = 10**6
 T0 = 1_700_000_000_123_456_789

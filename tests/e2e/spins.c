@@ -38,6 +38,14 @@ static void spin(const char *kind)
 		sched_yield();
 	} else if (!strcmp(kind, "poll")) {
 		poll(&(struct pollfd){ pipe_ends[0], POLLIN, 0 }, 1, 0);
+	} else if (!strcmp(kind, "masked")) {	/* as FRR's loop does */
+		sigset_t usr1, before;
+
+		sigemptyset(&usr1);
+		sigaddset(&usr1, SIGUSR1);
+		sigprocmask(SIG_BLOCK, &usr1, &before);
+		poll(&(struct pollfd){ pipe_ends[0], POLLIN, 0 }, 1, 0);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 	} else if (!strcmp(kind, "read")) {
 		if (read(pipe_ends[0], &byte, 1) == 1)
 			_exit(3);

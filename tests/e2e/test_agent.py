@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from e2e_runs import Runs
 from e2e_traffic import flow, pair
-from netwarp.agent import find_agent, find_observer
+from netwarp.common.agent import find_agent, find_observer
 
 AS_FIRST = ["unshare", "--user", "--map-root-user", "--fork", "--pid"]
 

@@ -14,6 +14,7 @@ from typing import IO
 import psutil
 import pytest
 from e2e_command import NETWARP, digests, finished, netwarp, succeed, wait_until, write_scenario
+from netwarp.engines.tools import find_tools
 from netwarp.kernels import find_kernel
 
 DASK = str(Path(sys.executable).parent / "dask")
@@ -156,38 +157,24 @@ def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> N
     assert "its agent differs from this one; copy this one there: `rsync -a" in done.err
 
 
-def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
-    # An additional byte makes it a different program; only this worker finds it.
-    other = tmp_path / "bin" / "iperf3"
-    other.parent.mkdir()
-    other.write_bytes(Path("/usr/bin/iperf3").read_bytes() + b"\n")
-    other.chmod(0o755)
-    code = f"from netwarp.engines import programs as p; p.SEARCH_PATH = {str(other.parent)!r} + ':' + p.SEARCH_PATH"
+def test_a_worker_with_other_tools_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
+    """With an iperf3 that has an additional byte, on this worker alone."""
+    other = tmp_path / "tools"
+    shutil.copytree(find_tools(), other)
+    with (other / "programs" / "iperf3").open("ab") as file:
+        file.write(b"\n")
+    place = f"__import__('pathlib').Path({str(other)!r})"
+    code = f"from netwarp.engines import tools\ntools.find_tools = lambda: {place}"
     (tmp_path / "preload.py").write_text(code + "\n")
     own.worker("odd", "--preload", str(tmp_path / "preload.py"))
-    scenario = write_scenario(tmp_path / "s.toml")
-    real = ("--set", "flows.bulk.tool=iperf3")
+    scenario, real = write_scenario(tmp_path / "s.toml"), ("--set", "flows.bulk.tool=iperf3")
     alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
     assert alone.code == 4
     assert "worker odd" in alone.err
-    assert "its iperf3 is not the one here; install the same version there" in alone.err
-    succeed("run", scenario, "-o", tmp_path / "built-in", "--no-plots", "--dask", own.address)
+    assert "its netwarp-tools is not the one here; install the same version there" in alone.err
     own.worker("fit")
     succeed("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
     assert len(finished(tmp_path / "r")) == 2
-
-
-def test_a_worker_with_other_tables_of_tc_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
-    (tmp_path / "tc").mkdir()
-    (tmp_path / "tc" / "normal.dist").write_text("1 2 3\n")
-    place = f"__import__('pathlib').Path({str(tmp_path / 'tc')!r})"
-    code = f"from netwarp.engines import programs as p; p.tc_directory = lambda: {place}"
-    (tmp_path / "preload.py").write_text(code + "\n")
-    own.worker("odd", "--preload", str(tmp_path / "preload.py"))
-    scenario = write_scenario(tmp_path / "s.toml")
-    done = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
-    assert done.code == 4
-    assert "its tc is not the one here; install the same version there" in done.err
 
 
 def test_a_worker_killed_in_a_run_costs_only_a_retry(own: Cluster, tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 from e2e_command import Answer, finished, netwarp, start, times, wait_for, wait_until
 from e2e_scenarios import dumbbell
-from netwarp.agent import find_agent
 from netwarp.analysis.run.machine import machine_doubts
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import find_agent
+from netwarp.engines.tools import find_tools
 from netwarp.lab import build_lab
 from netwarp.plan import make_plan
 from netwarp.scenario import load_scenario
 from netwarp.store.rundir import RunDir
+from netwarp.values.constants import SEARCH_PATH
 
 NOBODY = 65534
 
@@ -306,7 +307,7 @@ AS_ROOT_ALONE = (
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become others")
 @pytest.mark.parametrize(("who", "privilege"), [(AS_NOBODY, "user_namespace"), (AS_ROOT_ALONE, "root")])
 def test_it_needs_no_root_or_no_user_namespaces(who: Sequence[str], privilege: str) -> None:
-    """A copy of the agent, since the user nobody may not read every checkout."""
+    """With copies of the agent and its tools, since the user nobody may not read every checkout."""
     with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
         place = Path(name)
         place.chmod(0o755)
@@ -319,6 +320,7 @@ def test_it_needs_no_root_or_no_user_namespaces(who: Sequence[str], privilege: s
         (directory / "run.json").write_text(json.dumps({"lab": build_lab(run, exact=False, real_time=True).as_json()}))
         options: dict[str, Any] = {"dir": directory, "run": "anybodys", "client": os.getpid(), "time-limit": 60}
         options["search-path"] = SEARCH_PATH
+        options["tools"] = shutil.copytree(find_tools(), place / "tools")
         words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
         pipe = subprocess.PIPE
         # Its standard input stays open: closing it would end the run.

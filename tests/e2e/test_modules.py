@@ -11,7 +11,7 @@ import pytest
 from e2e_command import Answer, netwarp, succeed
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
-from netwarp.module import shipped_modules
+from netwarp.modules.named import shipped_modules
 from netwarp.store.result import open_result
 from netwarp.store.run_status import RunStatus
 

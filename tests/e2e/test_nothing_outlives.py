@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from e2e_runs import only_run
 from e2e_traffic import flow, pair
-from netwarp import doctor
 from netwarp.engines.orphans import machines
 from netwarp.kernels import cache_directory
+from netwarp.steps import doctor
 from netwarp.store.run_status import RunStatus
 
 NETWARP = Path(sys.executable).with_name("netwarp")

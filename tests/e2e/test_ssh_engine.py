@@ -15,8 +15,8 @@ import pytest
 from e2e_command import Answer, finished, netwarp, wait_for, wait_until
 from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
-from netwarp.agent import find_static_agent
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.common.agent import find_agent
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
@@ -333,7 +333,7 @@ def test_a_full_directory_is_named(made: Hosts, tmp_path: Path) -> None:
 
 def test_a_directory_that_fills_up_during_the_run_fails_it(made: Hosts, tmp_path: Path) -> None:
     """Room for the agent, and for a little of its records."""
-    size_kB = find_static_agent().stat().st_size // 1000 + 400
+    size_kB = find_agent().stat().st_size // 1000 + 400
     made.inside("client", "sh", "-c", f"mkdir -p /run/small && mount -t tmpfs -o size={size_kB}k tmpfs /run/small")
     before = made.listing()
     near = '[nodes.client.interfaces]\nnear = "eth1"\n'

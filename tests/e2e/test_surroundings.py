@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from netwarp.engines.programs import find_program
+from netwarp.engines.tools import find_tools
 from netwarp.kernels import cache_directory
 
 from bench.repeats import run_once
@@ -123,5 +124,5 @@ def test_a_program_sees_no_path_of_the_agent(usual: Mapping[str, str], tmp_path:
     (seen,) = place.glob("result/runs/*/look-client.out")
     text = seen.read_bytes().decode()
     assert "/run/netwarp-agent" in text
-    for path in (Path(sys.executable).parent, tmp_path, Path.home() if os.geteuid() else tmp_path):
+    for path in (Path(sys.executable).parent, find_tools(), tmp_path, Path.home() if os.geteuid() else tmp_path):
         assert str(path) not in text

@@ -47,7 +47,7 @@ def test_starting_and_failing_cost_no_time(runs: Runs, tmp_path: Path) -> None:
     assert (begin, imported, failed) == (0, 0, 0)
 
 
-KINDS = ("getpid", "times", "yield", "poll", "read", "wait", "nap", "fork", "clock")
+KINDS = ("getpid", "times", "yield", "poll", "masked", "read", "wait", "nap", "fork", "clock")
 BESIDE = flow("bulk", "bulk")
 
 

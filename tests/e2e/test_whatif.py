@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from e2e_command import netwarp, succeed
 from e2e_scenarios import dumbbell
+from netwarp.steps.whatif import drop
 from netwarp.store.codes import Place
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
-from netwarp.whatif import drop
 
 
 @pytest.fixture(scope="module")

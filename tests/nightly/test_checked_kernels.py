@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
-from netwarp.module import shipped_modules
+from netwarp.modules.named import shipped_modules
 from netwarp.store.result import open_result
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir

@@ -1,6 +1,6 @@
 """The page of agreement: compared quantities, and those that could not be compared."""
 
-from netwarp.agreement import Agreement, page
+from netwarp.steps.agreement import Agreement, page
 
 
 def test_what_could_not_be_compared_is_on_the_page_with_the_reason() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from netwarp.bisect import Tested as Outcome
-from netwarp.bisect import Verdict, between_revisions, condition_of, in_stack
 from netwarp.kernels import KernelError
 from netwarp.scenario import ScenarioError, load_scenario
+from netwarp.steps.bisect import Tested as Outcome
+from netwarp.steps.bisect import Verdict, between_revisions, condition_of, in_stack
 
 SCENARIO = load_scenario("bufferbloat")
 GOOD, BAD, SKIP = (Outcome(verdict, "why") for verdict in (Verdict.GOOD, Verdict.BAD, Verdict.SKIP))

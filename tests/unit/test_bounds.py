@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from netwarp.common.words import did_you_mean
 from netwarp.scenario import load_scenario
 from netwarp.scenario.check.bounds import MAX_ENTRIES
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import parse_scenario
 from netwarp.scenario.model.trace import MAX_ROWS, parse_trace
 from netwarp.scenario.toml import MAX_DEPTH, TomlError, TomlSyntaxError, parse_toml
-from netwarp.words import did_you_mean
 
 BASE = """name = "t"
 duration = "10s"

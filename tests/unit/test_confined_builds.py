@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from kernel_workshop import FAKE_MAKE, Workshop, open_workshop
-from netwarp import bisect
-from netwarp.bisect import Verdict, between_revisions
 from netwarp.kernels import BuildFailed, KernelError
 from netwarp.kernels.commands import collect, environment, read_built
 from netwarp.kernels.links import refuse_link_out
+from netwarp.steps import bisect
+from netwarp.steps.bisect import Verdict, between_revisions
 
 # Attempts of each step of a build, in addition to its work.
 ATTEMPTS = r"""#!/bin/sh

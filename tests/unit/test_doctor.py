@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from netwarp import doctor
-from netwarp.doctor import CheckResult
 from netwarp.engines import memory
 from netwarp.kernels.cache import Kernel, digest_of, write_facts
 from netwarp.kernels.recipe import tree_digest
+from netwarp.steps import doctor
+from netwarp.steps.doctor import CheckResult
 from rich.console import Console
 
 
@@ -180,7 +180,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(buffer))), 0, 0) == 0
 """
-LOOK = "from netwarp import doctor; print(next(f.ok for f in doctor.diagnose() if f.name == 'ptrace'))"
+LOOK = "from netwarp.steps import doctor; print(next(f.ok for f in doctor.diagnose() if f.name == 'ptrace'))"
 
 
 @pytest.mark.parametrize(("before", "allowed"), [("", "True"), (FORBID, "False")])

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from netwarp import evaluation
 from netwarp.analysis.run.faults import LOG, FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
+from netwarp.common.scratch import RUNS, clean_stale, scratch
 from netwarp.engines import Outcome
 from netwarp.execute import conclusion
-from netwarp.scratch import RUNS, clean_stale, scratch
+from netwarp.steps import evaluation
 from netwarp.store.errors import StoreError
 from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from netwarp.lab import build_lab, commands
+from netwarp.lab import build_lab
+from netwarp.lab.commands import commands
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError
 from netwarp.scenario.load.loader import parse_scenario

@@ -45,7 +45,7 @@ def test_a_helper_that_dies_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "unneeded"),
     [
-        ("netwarp.evaluation", {"matplotlib", "jinja2"}),
+        ("netwarp.steps.evaluation", {"matplotlib", "jinja2"}),
         ("netwarp.plots.helpers", {"numpy", "matplotlib", "polars"}),
         ("netwarp.plots.charts.kinds", {"polars", "pyarrow", "pydantic"}),
     ],

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from mutate import damage
 from netwarp.analysis.run.run_metrics import compute_metrics
+from netwarp.common.terminal import Terminal
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic, write_text
@@ -23,7 +24,6 @@ from netwarp.store.lock import locked
 from netwarp.store.result import open_result, open_verified
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.terminal import Terminal
 from repetitions import repeated
 from rich.table import Table
 from synthetic import write_run

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from netwarp.fields import Directed, Distribution
 from netwarp.flows import KINDS
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss
@@ -18,6 +17,7 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.trace import Row, Trace
 from netwarp.scenario.points.identity import UNCOUNTED
 from netwarp.scenario.points.resolve import Resolver
+from netwarp.values.fields import Directed, Distribution
 from pydantic import BaseModel
 
 FLOWS = {

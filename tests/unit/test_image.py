@@ -21,6 +21,8 @@ def program(path: Path, *segments: tuple[int, int, int]) -> Path:
 def test_an_image_is_what_a_program_loads(tmp_path: Path) -> None:
     made = program(tmp_path / "a", (6, 0x40, 1), (1, 0x60000000, 5), (1, 0x60001000, 0x2000), (4, 0x70000000, 9))
     assert image_bytes(made) == 0x3000
+    with_heap = program(tmp_path / "h", (1, 0x60000000, 5), (1, 0x60001000, 0x2000), (1, 0x10000000000, 1))
+    assert image_bytes(with_heap) == 0x3000, "the host's heap is elsewhere, and counts as nothing"
     with pytest.raises(EngineError, match="is not a 64-bit ELF program"):
         image_bytes(program(tmp_path / "b") and _changed(tmp_path / "b"))
     (tmp_path / "c").write_bytes(b"short")

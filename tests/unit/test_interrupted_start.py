@@ -25,7 +25,7 @@ sys.meta_path.insert(0, Interrupting())
 """Sends the process a signal at the moment when it begins to load a module."""
 
 SCRIPT = Path(sys.executable).with_name("netwarp")
-MODULES = ("netwarp.cli", "cyclopts", "netwarp.cli.scenarios", "netwarp.terminal")
+MODULES = ("netwarp.cli", "cyclopts", "netwarp.cli.scenarios", "netwarp.common.terminal")
 """The first module loaded after `netwarp.__main__`, the parser, the command's own, and one that the command loads."""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from kernel_workshop import PATCH, Workshop, open_workshop, wait_for
 from netwarp import kernels
+from netwarp.common.scratch import held
 from netwarp.kernels import (
     BuildFailed,
     CannotBuild,
@@ -25,7 +26,6 @@ from netwarp.kernels import (
 from netwarp.kernels import cache as cache_module
 from netwarp.kernels.recipe import Recipe, options_of, patches_of, tree_digest, unmet_options
 from netwarp.kernels.source import find_source, read_source
-from netwarp.scratch import held
 
 
 @pytest.fixture

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.lab import Lab, build_lab, commands, draw, memory_bytes
+from netwarp.lab import Lab, build_lab, memory_bytes
+from netwarp.lab.commands import commands
+from netwarp.lab.drawing import draw
 from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.network import Hop, NetworkGraph, serialisation_ns
 from netwarp.lab.sizes import Sizes, bdp_bytes, queue_bytes
 from netwarp.plan import make_plan
-from netwarp.qdisc import Qdisc
 from netwarp.scenario import parse_scenario, shipped_scenarios
 from netwarp.scenario.load.loader import load_scenario
+from netwarp.values.qdisc import Qdisc
 from scenario_texts import DUMBBELL, replaced
 from test_load import EVERYTHING
 

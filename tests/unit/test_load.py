@@ -17,8 +17,9 @@ from netwarp.flows.on_off import OnOffFlow
 from netwarp.flows.ping import PingFlow
 from netwarp.flows.request import RequestFlow
 from netwarp.plan import make_plan
-from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, scenario_schema, shipped_scenarios
+from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model.paths import parse_setting, setting_of
+from netwarp.scenario.model.schema import scenario_schema
 from scenario_texts import DUMBBELL, replaced
 
 EVERYTHING = """\

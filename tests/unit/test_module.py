@@ -7,11 +7,19 @@ import time
 from pathlib import Path
 
 import pytest
-from netwarp.c_source import CONGESTION_CONTROL, QDISC, registered
-from netwarp.json_values import JsonObject
-from netwarp.module import Control, in_gallery, load_control, load_module, module_files, module_of, shipped_modules
+from netwarp.modules.c_source import CONGESTION_CONTROL, QDISC, registered
+from netwarp.modules.named import (
+    Control,
+    in_gallery,
+    load_control,
+    load_module,
+    module_files,
+    module_of,
+    shipped_modules,
+)
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario
+from netwarp.values.json_values import JsonObject
 from scenario_texts import DUMBBELL
 
 MINE = """

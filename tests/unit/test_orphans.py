@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from netwarp import doctor
 from netwarp.engines.orphans import machines
 from netwarp.kernels import cache_directory
+from netwarp.steps import doctor
 from rich.console import Console
 
 # A shell whose jobs are separate groups, and which ends at once: a program under a filter that allows all, as in a

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from netwarp.common import quantities
 from netwarp.lab_format.model import read_lab
 from netwarp.plots import style
 from netwarp.plots.values import words_of
-from netwarp.report import quantities
 from netwarp.report.drawing import MAX_NODES, draw
 from netwarp.report.layout import places
 from netwarp.report.panels import _axis, _differences
@@ -127,10 +127,12 @@ def test_panels_name_a_module_as_figures_do() -> None:
     [
         (quantities.rate(1_500_000), "1.5 Mbit/s"),
         (quantities.rate(10**9), "1 Gbit/s"),
+        (quantities.rate(999_999, 3), "1 Mbit/s"),
+        (quantities.rate(0), "0 bit/s"),
         (quantities.duration(0), "0 s"),
         (quantities.duration(1500), "1.5 µs"),
-        (quantities.about(20_641_947), "20.64 ms"),
-        (quantities.about(59_979_358_053), "59.98 s"),
+        (quantities.duration(20_641_947, 4), "20.64 ms"),
+        (quantities.duration(59_979_358_053, 4), "59.98 s"),
         (quantities.count(1, "run"), "1 run"),
         (quantities.count(2, "run"), "2 runs"),
     ],

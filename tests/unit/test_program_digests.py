@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from netwarp.constants import SEARCH_PATH
 from netwarp.engines import EngineError, differing, identity_of
 from netwarp.engines import programs as programs_
-from netwarp.engines.programs import find_program, libraries_digest, program_digests, tc_digest, tc_directory
+from netwarp.engines.programs import find_program, libraries_digest, program_digests, program_names
+from netwarp.engines.tools import find_tools, tools_digest
 from netwarp.engines.uml import UmlEngine
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.model import Scenario
+from netwarp.values.constants import SEARCH_PATH
 from scenario_texts import replaced
 
 
@@ -33,7 +35,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory that is the whole search path."""
     monkeypatch.setattr("netwarp.engines.programs.SEARCH_PATH", str(tmp_path))
     (tmp_path / "ldd").symlink_to("/usr/bin/ldd")
-    for name in ("iperf3", "curl", "httpd", "other", "tcpdump"):
+    for name in ("curl", "httpd", "other"):
         write(tmp_path / name, "1")
     return tmp_path
 
@@ -78,42 +80,45 @@ def test_what_interprets_a_script_counts(programs: Path) -> None:
 
 
 def test_files_that_iperf3_is_given_count(programs: Path) -> None:
+    """The program itself is netwarp's own, whatever the host has."""
     payload = programs / "payload"
     payload.write_text("x")
-    assert names(scenario(f'tool = "iperf3"\nargs = ["-F", "{payload}"]')) == {"iperf3", str(payload)}
+    given = scenario(f'tool = "iperf3"\nargs = ["-F", "{payload}"]')
+    assert names(given) == {str(payload)}
+    assert program_names(given) == ["iperf3"], "on machines of an inventory it is theirs"
 
 
-def test_the_compiler_of_a_filter_counts_where_there_is_one(programs: Path) -> None:
+def test_the_compiler_of_a_filter_is_named_where_there_is_one() -> None:
     capture = '[record]\ncaptures = [{{ at = "access:h1"{} }}]\n'
-    assert names(scenario('tool = "bulk"', capture.format(""))) == set()
-    assert names(scenario('tool = "bulk"', capture.format(', filter = "icmp"'))) == {"tcpdump"}
+    assert program_names(scenario('tool = "bulk"', capture.format(""))) == []
+    filtered = scenario('tool = "bulk"', capture.format(', filter = "icmp"'))
+    assert program_names(filtered) == ["tcpdump"] and program_digests(filtered) == {}
     swept = '[sweep]\n"record.captures" = [[], [{ at = "access:h1", filter = "icmp" }]]\n'
-    assert names(scenario('tool = "bulk"', swept)) == {"tcpdump"}
+    assert program_names(scenario('tool = "bulk"', swept)) == ["tcpdump"]
 
 
 def test_another_program_is_another_run(programs: Path) -> None:
-    real, engine = scenario('tool = "iperf3"'), Engine()
+    real, engine = scenario('tool = "command"\nclient = ["curl"]'), Engine()
     before = identity_of(engine, real)
-    assert set(before) == {"kernel", "netwarp", "program iperf3"}
+    assert set(before) == {"kernel", "netwarp", "program curl", "program /bin/sh"}
     assert differing(engine, before) == []
     first = make_plan(real, identity=before)
-    (programs / "iperf3").unlink()
-    write(programs / "iperf3", "22")
-    assert differing(engine, before) == ["iperf3"]
+    write(programs / "curl", "22")
+    assert differing(engine, before) == ["curl"]
     second = make_plan(real, identity=identity_of(engine, real))
     assert first.id != second.id
     assert first.runs[0].id != second.runs[0].id
-    (programs / "iperf3").unlink()
-    assert differing(engine, before) == ["iperf3"]
+    (programs / "curl").unlink()
+    assert differing(engine, before) == ["curl"]
     assert program_digests(real) == {}
-    assert differing(Engine("l"), before) == ["iperf3", "kernel"]
+    assert differing(Engine("l"), before) == ["curl", "kernel"]
 
 
 def test_the_environment_of_the_caller_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a lab there are no LD_PRELOAD, no LD_LIBRARY_PATH and no PATH but its own."""
-    real = scenario('tool = "iperf3"', '[record]\ncaptures = [{ at = "access:h1", filter = "icmp" }]\n')
-    before = (program_digests(real), tc_digest(), libraries_digest(Path("/bin/sh")))
-    assert set(before[0]) == {"program iperf3", "program tcpdump"}
+    real = scenario('tool = "command"\nclient = ["iperf3", "-v"]')
+    before = (program_digests(real), tools_digest(), libraries_digest(Path("/bin/sh")))
+    assert set(before[0]) == {"program iperf3"}
     for name in ("tc", "iperf3", "tcpdump", "ldd"):
         write(tmp_path / name, "other")
     (library,) = Path("/usr/lib/x86_64-linux-gnu").glob("libiperf.so.0")
@@ -124,20 +129,49 @@ def test_the_environment_of_the_caller_decides_nothing(tmp_path: Path, monkeypat
         monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
         monkeypatch.setenv("TC_LIB_DIR", str(tmp_path))
         _forget()
-        assert (program_digests(real), tc_digest(), libraries_digest(Path("/bin/sh"))) == before
+        assert (program_digests(real), tools_digest(), libraries_digest(Path("/bin/sh"))) == before
 
 
-def test_tc_is_its_libraries_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (tc_directory() or Path()).joinpath("normal.dist").is_file()
-    found = {tc_digest()}
-    monkeypatch.setattr("netwarp.engines.programs.tc_directory", lambda: tmp_path)
-    for text in ("1 2 3", "1 2 3 4"):
-        (tmp_path / "normal.dist").write_text(text)
-        found.add(tc_digest())
+def test_netwarps_own_programs_are_all_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_tools().joinpath("tc/normal.dist").is_file()
+    monkeypatch.setattr("netwarp.engines.tools.find_tools", lambda: tmp_path)
+    found = set()
+    for name, text in {"tc/normal.dist": "1 2 3", "lib/libc.so.6": "1 2 3", "programs/tc": "4"}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+        found.add(tools_digest())
     assert len(found) == 3
-    monkeypatch.setattr("netwarp.engines.programs.SEARCH_PATH", str(tmp_path))
-    with pytest.raises(EngineError, match=f"The program tc, which sets up the queues, is missing.*{tmp_path}"):
-        tc_digest()
+    (tmp_path / "tc" / "normal.dist").write_text("1 2 3 4")
+    assert tools_digest() not in found
+
+
+def test_missing_programs_of_netwarps_own_are_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netwarp.engines.tools.find_spec", lambda name: None)
+    find_tools.cache_clear()
+    with pytest.raises(EngineError, match="are missing: in a checkout `make setup` installs them; elsewhere"):
+        find_tools()
+
+
+@pytest.mark.parametrize("name", ["tc", "iperf3", "tcpdump"])
+def test_netwarps_own_programs_start_with_their_own_libraries_alone(name: str) -> None:
+    place = find_tools()
+    words: list[str | Path] = [
+        place / "bin" / name,
+        "--inhibit-cache",
+        "--library-path",
+        place / "lib",
+        "--argv0",
+        name,
+    ]
+    answer = subprocess.run(
+        [*words, place / "programs" / name, "-V"], capture_output=True, text=True, check=False, env={}
+    )
+    assert name in answer.stdout + answer.stderr or "iperf 3." in answer.stdout
+    answer = subprocess.run(
+        [*words[:4], "--list", place / "programs" / name], capture_output=True, text=True, check=True, env={}
+    )
+    loaded = re.findall(r"=> (/\S+)", answer.stdout)
+    assert loaded and all(Path(path).is_relative_to(place) for path in loaded if "ld-linux" not in path), answer.stdout
 
 
 def test_the_libraries_of_a_program_count() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from netwarp.agent import AgentMissingError, find_agent, find_observer, find_static_agent
+from netwarp.common.agent import AgentMissingError, find_agent, find_observer
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,6 @@ from netwarp.agent import AgentMissingError, find_agent, find_observer, find_sta
     [
         (find_agent, "netwarp-agent", "`make setup`"),
         (find_observer, "netwarp-observe", "`make setup`"),
-        (find_static_agent, "netwarp-agent-static", "`make static-agent`"),
     ],
 )
 def test_each_program_is_beside_python_or_on_path_or_named(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from netwarp.analysis.queue.red import Red, averages, drop_probabilities, red_of
-from netwarp.qdisc import Qdisc
+from netwarp.values.qdisc import Qdisc
 
 RED = Red(min_bytes=30_000, max_bytes=90_000, wlog=4, max_p=0.1, packet_ns=120_000)
 

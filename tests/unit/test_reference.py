@@ -13,13 +13,12 @@ from netwarp.plan import make_plan
 from netwarp.scenario import (
     ScenarioError,
     load_scenario,
-    new_scenario,
     parse_scenario,
-    scenario_schema,
     shipped_scenarios,
 )
+from netwarp.scenario.load.template import new_scenario
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.schema import annotated_schema
+from netwarp.scenario.model.schema import annotated_schema, scenario_schema
 from pydantic import BaseModel
 
 from tools.scenario_page import BASE, STUDY, Section, example, sections

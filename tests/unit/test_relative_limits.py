@@ -6,8 +6,8 @@ import pytest
 from netwarp.lab.build import build_lab
 from netwarp.lab_format.model import Lab
 from netwarp.plan import make_plan
-from netwarp.qdisc import Qdisc
 from netwarp.scenario import ScenarioError, parse_scenario
+from netwarp.values.qdisc import Qdisc
 
 RATE_BPS, RTT_NS, FRAME = 20_000_000, 50_000_000, 1514
 """20 Mbit/s × 50 ms are 125,000 bytes, 82.56 frames."""

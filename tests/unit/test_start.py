@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from netwarp.fields import Model, Spread
 from netwarp.scenario.model import Record, RunOptions, Scenario
 from netwarp.scenario.model.exec import Exec, ExecScenario
 from netwarp.scenario.model.run import Capture
+from netwarp.values.fields import Model, Spread
 
 OPTIONS = {RunOptions, Record, Capture}
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from netwarp.cli.application import application
 from netwarp.exports import exporter
-from netwarp.imports import import_result
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model.views import known_views
+from netwarp.steps.imports import import_result
+from netwarp.steps.views import write_views
 from netwarp.store.errors import LayoutError
 from netwarp.store.result import ResultDir
 from netwarp.studies import registry
 from netwarp.studies.base import Export, Study, StudyError
-from netwarp.views import write_views
 from other_study import offer, register
 from scenario_texts import DUMBBELL, replaced
 

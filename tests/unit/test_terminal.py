@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from netwarp.cli.common import write_json
-from netwarp.terminal import Terminal
-from netwarp.words import tolerate
+from netwarp.common.terminal import Terminal
+from netwarp.common.words import tolerate
 from rich.table import Table
 from rich.text import Text
 

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from netwarp.threads import on_each
+from netwarp.common.threads import on_each
 
 
 def test_the_order_stays_and_so_does_the_interpreter() -> None:

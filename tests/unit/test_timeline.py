@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.lab import build_lab, commands, draw, network_notes
+from netwarp.lab import build_lab, network_notes
+from netwarp.lab.commands import commands
+from netwarp.lab.drawing import draw
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.json_values import JsonObject
-from netwarp.lab import build_lab, commands
+from netwarp.lab import build_lab
+from netwarp.lab.commands import commands
 from netwarp.lab_format.model import LabEnd, LabOpportunities
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
@@ -18,6 +18,7 @@ from netwarp.scenario.model.opportunities import Opportunities
 from netwarp.scenario.model.trace import MAX_BYTES, Trace, load_trace, parse_trace, shipped_traces, trace_files
 from netwarp.store.opportunities import opportunities_of
 from netwarp.traces.generate import TRACES, text_of
+from netwarp.values.json_values import JsonObject
 from scenario_texts import replaced
 
 MS = 10**6

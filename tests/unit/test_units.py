@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp import units
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss, parse_jitter, parse_loss
+from netwarp.values import units
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,6 @@ def test_rate_round_trip(rate_bps: int) -> None:
 @given(st.integers(0, units.MAX_DURATION_NS))
 def test_duration_round_trip(duration_ns: int) -> None:
     assert units.parse_duration(units.format_duration(duration_ns)) == duration_ns
-
-
-@settings(deadline=None)
-@given(st.integers(0, units.MAX_SIZE_BYTES))
-def test_size_round_trip(size_bytes: int) -> None:
-    assert units.parse_size(units.format_size(size_bytes)) == size_bytes
 
 
 @settings(deadline=None)

@@ -7,13 +7,13 @@ import socket
 from pathlib import Path
 
 import pytest
-from netwarp.agent import Confinement
+from netwarp.common.agent import Confinement
 from netwarp.engines import confinement
 from netwarp.engines.confinement import is_private, readable, readable_there, withheld_there
 from netwarp.engines.leavings import odd_files, read_start
-from netwarp.files import read_file
 from netwarp.scenario import load_scenario
 from netwarp.scenario.errors import ScenarioError
+from netwarp.values.files import read_file
 from scenario_texts import replaced
 
 AGENT = Path("/usr/bin/true")

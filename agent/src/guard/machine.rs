@@ -1,6 +1,7 @@
 //! The virtual machine as a process of the host.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,11 +19,11 @@ use nix::unistd::{Pid, pipe2, setpgid};
 use super::confinement::Confinement;
 use super::keeper::Keeper;
 use super::options::Options;
-use super::surroundings;
+use super::surroundings::{self, explain, named};
 use crate::keyboard;
+use crate::machine::file_systems::TOOLS_DESCRIPTOR;
 use crate::machine::program::HOME;
 use crate::machine::root::READABLE;
-use crate::network::TC_DIRECTORY;
 
 const UML_DIR: &str = ".uml";
 /// An environment variable: the machine's programs run by ptrace, not by seccomp.
@@ -32,6 +33,10 @@ const PIPE_BYTES: i32 = 1 << 20;
 const AGENT_PLACE: &str = "/run";
 /// Higher than the descriptors that the caller may have left open.
 const AGENT_FD: i32 = 100;
+/// Setting of the kernel's own C library: without it the host would write to the library's area for rseq(2) in the
+/// processes of the machine's programs, which have nothing of the library left (init_new_context() in
+/// arch/um/kernel/skas/mmu.c).
+const NO_RSEQ: &str = "glibc.pthread.rseq=0";
 /// Memory that a program's first write to a page maps in addition, as Linux does for reads of files
 /// (fault_around_bytes).
 const FAULT_AROUND_BYTES: u64 = 64 << 10;
@@ -69,12 +74,19 @@ impl Machine {
             .canonicalize()
             .with_context(|| options.dir.display().to_string())?;
         let agent = std::env::current_exe().context("cannot find this program's own file")?;
-        let agent_dir = inherited_directory(&agent)?;
+        let place = agent.parent();
+        let agent_dir =
+            inherited_directory(place.context("the path of this program has no directory")?)?;
+        let tools_dir = inherited_directory(&options.tools)?;
         let uml_dir = dir.join(UML_DIR);
         let keeper = Keeper::start(&[&uml_dir, &options.memory_dir])?;
         std::fs::create_dir_all(&uml_dir)
             .with_context(|| format!("cannot create {}", uml_dir.display()))?;
         std::fs::write(dir.join(READABLE), readable(options))?;
+        std::fs::write(
+            dir.join(TOOLS_DESCRIPTOR),
+            tools_dir.as_raw_fd().to_string(),
+        )?;
         let cpus = options.cpu.map(only).transpose()?;
         let (console, console_end) = pipe2(OFlag::O_CLOEXEC)?;
         let (records, records_end) = pipe2(OFlag::O_CLOEXEC)?;
@@ -92,6 +104,7 @@ impl Machine {
             .env_clear()
             .env("PATH", &options.search_path)
             .env("HOME", &uml_dir)
+            .env("GLIBC_TUNABLES", NO_RSEQ)
             .env("TMPDIR", &options.memory_dir)
             .env("NETWARP_SEED", options.seed.to_string())
             .env(
@@ -118,29 +131,34 @@ impl Machine {
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
-                    sched_setaffinity(Pid::from_raw(0), cpus)?;
+                    let pinned = sched_setaffinity(Pid::from_raw(0), cpus);
+                    named("sched_setaffinity", pinned)?;
                 }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // Fails if the guard, and with it the keeper, has ended already.
-                setpgid(Pid::from_raw(0), group)?;
+                named("setpgid", setpgid(Pid::from_raw(0), group))?;
                 surroundings::settle(memory, shadow)?;
-                confinement.apply().map_err(std::io::Error::other)
+                confinement.apply()
             });
         }
-        let child = command.spawn().map_err(|e| {
-            let why = surroundings::explain(&e);
-            anyhow!("cannot start {}: {e}{why}", options.kernel.display())
-        })?;
+        let child = command.spawn();
+        // Closes the other end of the console.
         drop(command);
-        drop::<[OwnedFd; 2]>([records_end, output_end]);
-        drop(agent_dir);
+        drop::<[OwnedFd; 4]>([records_end, output_end, agent_dir, tools_dir]);
+        let mut console = File::from(console);
+        let child = child.map_err(|error| {
+            let mut call = String::new();
+            let _ = console.read_to_string(&mut call);
+            let why = explain(&call, &error);
+            anyhow!("cannot start {}: {why}", options.kernel.display())
+        })?;
         let records = options.records().then(|| File::from(records));
         let output = options.output.then(|| File::from(output));
         Ok(Self {
             child,
             has_ended: false,
             keeper,
-            console: Some(File::from(console)),
+            console: Some(console),
             records,
             output,
             uml_dir,
@@ -232,12 +250,10 @@ fn real_place(path: &Path) -> Option<PathBuf> {
     Some(parent.join(name))
 }
 
-/// Opens the agent's directory for the machine's kernel to mount (netwarp_mount_agent() in
-/// arch/um/kernel/netwarp_host.c): programs of the lab see only this number, and no path of the host.
-fn inherited_directory(agent: &Path) -> Result<OwnedFd> {
-    let place = agent
-        .parent()
-        .context("the path of this program has no directory")?;
+/// Opens a directory for the machine to mount: the agent's, which its kernel mounts (netwarp_mount_agent() in
+/// arch/um/kernel/netwarp_host.c), and that of the agent's tools. Programs of the lab see only this number, and no path
+/// of the host.
+fn inherited_directory(place: &Path) -> Result<OwnedFd> {
     let directory = File::open(place).with_context(|| place.display().to_string())?;
     let number = fcntl(&directory, FcntlArg::F_DUPFD(AGENT_FD))?;
     // SAFETY: fcntl has just made it, and nothing else owns it.
@@ -277,10 +293,6 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
     } else {
         // A lab does not need it, and its periodic work would coincide with timers of the network.
         arguments.push("cgroup_disable=memory".into());
-    }
-    // tc's environment variable (iproute2, tc/tc_util.c), which also decides the jitter of wires.
-    if let Some(place) = &options.tc_directory {
-        arguments.push(format!("{TC_DIRECTORY}={}", place.display()));
     }
     arguments.extend([
         // The default, given explicitly, since linux_main() would otherwise append it to init's arguments, which

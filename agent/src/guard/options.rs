@@ -38,9 +38,9 @@ pub struct Options {
     /// PATH of every program in the lab
     #[arg(long)]
     pub search_path: String,
-    /// The directory of tc's distribution tables and plug-ins
+    /// The directory of the programs that the agent itself runs in a lab
     #[arg(long)]
-    pub tc_directory: Option<PathBuf>,
+    pub tools: PathBuf,
     /// Keep what the machine's command prints
     #[arg(long)]
     pub output: bool,

@@ -5,8 +5,8 @@ use std::io::{Error, Result};
 
 /// The umask of the guest's programs decides the permissions of their files; the caller's does not matter.
 const UMASK: libc::mode_t = 0o022;
-/// Makes personality(2) return the current value without setting one.
-const ASK: libc::c_ulong = 0xffff_ffff;
+/// Linux's own personality, which a caller may have changed (setarch(8)).
+const LINUX: libc::c_ulong = 0;
 /// Each is raised to the caller's maximum; core files are left out, as one would be the machine's whole memory.
 const LIMITS: [libc::__rlimit_resource_t; 8] = [
     libc::RLIMIT_AS,
@@ -48,18 +48,49 @@ pub fn raise_limits() {
 /// Settles a machine with `memory` bytes, and `shadow` memory for all addresses if set, between fork and exec: only
 /// system calls, all async-signal-safe.
 pub fn settle(memory: u64, shadow: bool) -> Result<()> {
-    unrandomised()?;
+    // A container's filter may refuse it. The caller was then refused another personality as well.
+    // SAFETY: personality takes a number.
+    unsafe { libc::personality(LINUX) };
     default_signals();
     if !shadow {
-        limit(libc::RLIMIT_DATA, PRIVATE_BYTES)?;
+        named("setrlimit", limit(libc::RLIMIT_DATA, PRIVATE_BYTES))?;
     }
-    limit(libc::RLIMIT_FSIZE, FILE_BYTES.max(memory))?;
+    named(
+        "setrlimit",
+        limit(libc::RLIMIT_FSIZE, FILE_BYTES.max(memory)),
+    )?;
     // A write beyond the limit fails, as on a full disk, instead of ending the machine.
     // SAFETY: signal() only sets a disposition.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     // SAFETY: umask takes and returns a number.
     unsafe { libc::umask(UMASK) };
     Ok(())
+}
+
+/// Names the system call that failed on standard error, the machine's console: of a process that cannot be started only
+/// the error's number reaches its parent.
+pub fn named<T, E: Into<Error>>(call: &str, result: std::result::Result<T, E>) -> Result<T> {
+    result.map_err(|error| {
+        // SAFETY: write() reads the bytes of `call`.
+        unsafe { libc::write(libc::STDERR_FILENO, call.as_ptr().cast(), call.len()) };
+        error.into()
+    })
+}
+
+/// Explains a failed call of a process that was to become the machine. `call` is its name if it is known.
+pub fn explain(call: &str, error: &Error) -> String {
+    let refused = matches!(
+        error.raw_os_error(),
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS)
+    );
+    match (call, refused) {
+        ("", _) => error.to_string(),
+        (call, false) => format!("{call}: {error}"),
+        (call, true) => format!(
+            "this host refuses the system call {call} ({error}). In a container: use the engine's own profile of system \
+             calls, or allow this call in yours (--security-opt seccomp=PROFILE.json)"
+        ),
+    }
 }
 
 /// Sets a limit permanently. Root could raise it again, which the filter of system calls keeps the machine from.
@@ -81,26 +112,6 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> Result<()> {
     }
 }
 
-/// Switches off address randomisation. The gap that the host would leave below the kernel's heap would be added to the
-/// machine's memory (linux_main() in arch/um/kernel/um_arch.c), on whose size that of its hash tables depends. Other
-/// settings of the personality (setarch(8)) are reset as well.
-fn unrandomised() -> Result<()> {
-    let wanted = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
-    // SAFETY: personality takes a number.
-    unsafe {
-        if libc::personality(wanted) >= 0 {
-            return Ok(());
-        }
-        let refused = Error::last_os_error();
-        // Under a filter of system calls the personality may be right nevertheless.
-        if libc::personality(ASK) as libc::c_ulong == wanted {
-            Ok(())
-        } else {
-            Err(refused)
-        }
-    }
-}
-
 /// Resets SIGCHLD. A signal that the caller ignores would stay ignored, and then waiting for a child fails.
 pub fn hear_of_children() {
     // SAFETY: signal() only sets a disposition.
@@ -112,16 +123,5 @@ fn default_signals() {
     for number in 1..=libc::SIGRTMAX() {
         // SAFETY: signal() only sets a disposition; for SIGKILL and others it fails.
         unsafe { libc::signal(number, libc::SIG_DFL) };
-    }
-}
-
-/// Explains why the machine's process cannot be started.
-pub fn explain(error: &Error) -> &'static str {
-    if error.raw_os_error() == Some(libc::EPERM) {
-        "; the host refuses to switch off the randomisation of addresses (personality(2)), without which the same seed \
-         does not give the same bytes: in a container allow it (Docker: `--security-opt seccomp=unconfined`), or start \
-         netwarp with `setarch -R`"
-    } else {
-        ""
     }
 }

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ use crate::end::End;
 use crate::guard::{calls_of_programs, landlock_version, rules_of_programs};
 use crate::init;
 use crate::machine::program::Rules;
+use crate::tools;
 
 /// Interval of checking the time while nothing happens, in milliseconds.
 const MOMENT: u16 = 200;
@@ -132,7 +133,8 @@ fn first_process(options: &Options, console: &File, parent_ends: &OwnedFd) -> i3
         let _ = std::fs::write(options.dir.join("outcome.json"), text.to_string());
         return 1;
     }
-    settle_environment(&options.search_path, options.tc_directory.as_deref());
+    settle_environment(&options.search_path);
+    tools::settle(options.tools.clone());
     i32::from(init::main(HOST) != ExitCode::SUCCESS)
 }
 
@@ -149,15 +151,15 @@ pub fn confine(read: &[PathBuf]) -> Result<()> {
 
 /// Sets the environment of this process, which has one thread, and of all that it starts. None of it comes from
 /// netwarp's caller: that environment may contain secrets, and names of libraries (LD_PRELOAD) would affect results.
-pub fn settle_environment(search_path: &str, tc_directory: Option<&Path>) {
+pub fn settle_environment(search_path: &str) {
     let names: Vec<OsString> = std::env::vars_os().map(|(name, _)| name).collect();
     // SAFETY: this process has one thread.
     unsafe {
         names.iter().for_each(|name| std::env::remove_var(name));
         std::env::set_var("PATH", search_path);
         std::env::set_var("HOME", mounts::HOME);
-        if let Some(place) = tc_directory {
-            std::env::set_var(crate::network::TC_DIRECTORY, place);
+        if let Some(place) = tools::tables_of_the_machine() {
+            std::env::set_var(tools::TC_DIRECTORY, place);
         }
     }
 }

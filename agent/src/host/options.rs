@@ -22,7 +22,7 @@ pub struct Options {
     /// PATH of every program in the lab
     #[arg(long)]
     pub search_path: String,
-    /// Directory of tc's distribution tables and plug-ins
+    /// The directory of the programs that the agent itself runs in a lab
     #[arg(long)]
-    pub tc_directory: Option<PathBuf>,
+    pub tools: PathBuf,
 }

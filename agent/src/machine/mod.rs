@@ -1,7 +1,7 @@
 //! The guest as a machine, for labs and commands alike: its file systems, the environment of its programs, its end.
 
 pub mod changes;
-mod file_systems;
+pub mod file_systems;
 pub mod modules;
 pub mod program;
 pub mod programs;
@@ -14,12 +14,11 @@ use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::resource::{Resource, setrlimit};
 
 use crate::constants::KERNEL_SUFFIX;
+use crate::tools;
 
 /// The run directory in the guest, writable. The rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
 
-/// tc's environment variable (iproute2, tc/tc_util.c) for the directory of netem's distributions.
-pub const TC_DIRECTORY: &str = "TC_LIB_DIR";
 /// Directory where `ip netns` looks for namespaces.
 pub const NETNS_DIR: &str = "/run/netns";
 
@@ -45,7 +44,13 @@ pub fn ensure_guest() -> Result<()> {
 /// Mounts what programs expect, and the run directory. The kernel has mounted the root already: the host's, with its
 /// /dev, read-only.
 pub fn boot() -> Result<()> {
-    file_systems::mount_all(RUN_DIR)
+    file_systems::mount_all(RUN_DIR)?;
+    file_systems::mount_tools(RUN_DIR)?;
+    if let Some(place) = tools::tables_of_the_machine() {
+        // SAFETY: this process, the first of its machine, has one thread yet.
+        unsafe { std::env::set_var(tools::TC_DIRECTORY, place) };
+    }
+    Ok(())
 }
 
 /// Sets how many files this process and all that it starts may have open.

@@ -13,7 +13,8 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
 
-use super::{NETNS_DIR, RUN_DIR, TC_DIRECTORY};
+use super::{NETNS_DIR, RUN_DIR};
+use crate::tools::TC_DIRECTORY;
 
 /// Directory prefix in the agent's /run, which the command does not see.
 const LAYERS: &str = "/run/layers-of-";

@@ -30,7 +30,6 @@ use netwarp_records::netlink::Netlink;
 pub use nodes::Network;
 pub use offload::{read as read_offload, switch as switch_offload};
 use site::{Site, rest_after};
-pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace of all links' wires.
 const WIRE: &str = "wire";

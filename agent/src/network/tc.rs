@@ -3,7 +3,7 @@
 //! changes over netlink (`shaper.rs`), as do wires (`wire.rs`), and tc does not know opportunities (`opportunity.rs`).
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
@@ -11,9 +11,7 @@ use super::nodes::Network;
 use super::site::Site;
 use crate::backend::Backend;
 use crate::lab::Change;
-
-/// Environment variable of everything in a lab that names the directory of tc's tables and plug-ins.
-pub const DIRECTORY: &str = crate::machine::TC_DIRECTORY;
+use crate::tools;
 
 /// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: otherwise the lab would have
 /// another queue than it says.
@@ -43,7 +41,7 @@ pub fn change(network: &Network, change: &Change) -> Result<()> {
 fn batch(backend: &dyn Backend, node: &str, lines: &[String]) -> Result<()> {
     let first = lines.first().map_or("", String::as_str);
     backend.name_randomness(&format!("tc {node} {first}"))?;
-    let mut child = Command::new("tc")
+    let mut child = tools::command("tc")
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -6,11 +6,12 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::namespace::Namespace;
 use super::nodes::Network;
-use super::{bridge, link, tc};
+use super::{bridge, link};
 use crate::backend::Wiring;
 use crate::cells::probability;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link, Loss, Wire};
+use crate::tools;
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWQDISC: u16 = 36;
@@ -289,19 +290,18 @@ fn uniform_table() -> Vec<u8> {
 
 /// Reads iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
 fn distribution_table(name: &str) -> Result<Vec<u8>> {
-    let place = std::env::var(tc::DIRECTORY).context(
-        "this machine has no directory of iproute2's distributions, such as /usr/lib/tc",
-    )?;
-    let path = format!("{place}/{name}.dist");
+    let path = tools::distributions()?.join(format!("{name}.dist"));
     let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("iproute2's distribution {name:?}: {path}"))?;
+        .with_context(|| format!("iproute2's distribution {name:?}: {}", path.display()))?;
     let mut table = Vec::new();
     for word in text
         .lines()
         .filter(|l| !l.starts_with('#'))
         .flat_map(str::split_whitespace)
     {
-        let value: i16 = word.parse().with_context(|| format!("{path}: {word:?}"))?;
+        let value: i16 = word
+            .parse()
+            .with_context(|| format!("{}: {word:?}", path.display()))?;
         table.extend_from_slice(&value.to_ne_bytes());
     }
     Ok(table)

@@ -185,24 +185,10 @@ fn exit_status(status: WaitStatus) -> u8 {
 
 /// Runs the run's first process to its end.
 fn run(around: &Surroundings, of_run: OwnedFd) -> ! {
-    settle_environment(around.search_path, tc_directory().as_deref());
+    settle_environment(around.search_path);
     backend::connect_ssh(of_run, around.node, around.own);
     let code = init::main(SSH);
     std::process::exit(i32::from(code != ExitCode::SUCCESS));
-}
-
-/// The directory of tc's distribution tables and plug-ins. Debian keeps them with the libraries of the machine's
-/// architecture.
-fn tc_directory() -> Option<PathBuf> {
-    let architecture = std::env::consts::ARCH;
-    let places = [
-        format!("/usr/lib/{architecture}-linux-gnu/tc"),
-        "/usr/lib/tc".to_string(),
-        "/usr/lib64/tc".to_string(),
-        "/lib/tc".to_string(),
-    ];
-    let mut places = places.into_iter().map(PathBuf::from);
-    places.find(|place| place.is_dir())
 }
 
 #[cfg(test)]

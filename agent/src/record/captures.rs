@@ -1,11 +1,10 @@
 //! Captures: compiles their filters; the backend takes the packets.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
 
 use crate::lab::Lab;
 use crate::network::Network;
+use crate::tools;
 
 /// Opens every capture of the lab; packets are captured once recording is on.
 pub fn open(network: &Network, lab: &Lab) -> Result<()> {
@@ -33,7 +32,7 @@ pub fn open(network: &Network, lab: &Lab) -> Result<()> {
 
 /// Compiles a filter in tcpdump's syntax by tcpdump to classic BPF, in numbers.
 fn compile(words: &str) -> Result<String> {
-    let output = Command::new("tcpdump")
+    let output = tools::command("tcpdump")
         .args(["-ddd", "-y", "EN10MB", "--", words])
         .output()
         .context("cannot start tcpdump")?;

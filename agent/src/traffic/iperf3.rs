@@ -11,6 +11,9 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::program::{self, Plan, Report};
 use crate::lab::Flow;
+use crate::tools;
+
+const IPERF3: &str = "iperf3";
 
 /// Maximum number of intervals in a UDP receiver's report.
 const MAX_INTERVALS: i64 = 2000;
@@ -52,17 +55,18 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
 /// Makes the server's command. Only the server knows which UDP datagrams arrived, so it reports in short intervals, of
 /// which those in the run's window count.
 fn server(flow: &Flow, options: &Fields) -> Vec<String> {
-    let mut words: Vec<String> = [
-        "iperf3",
-        "-s",
-        "-1",
-        "-B",
-        &flow.destination.to_string(),
-        "-p",
-        &flow.destination_port.to_string(),
-    ]
-    .map(String::from)
-    .to_vec();
+    let mut words = tools::words(IPERF3);
+    words.extend(
+        [
+            "-s",
+            "-1",
+            "-B",
+            &flow.destination.to_string(),
+            "-p",
+            &flow.destination_port.to_string(),
+        ]
+        .map(String::from),
+    );
     if is_udp(options) {
         words.extend(["-J".to_string(), "-i".to_string(), interval(flow)]);
     }
@@ -82,16 +86,17 @@ fn interval(flow: &Flow) -> String {
 /// Makes the client's arguments; the time is rounded down to the whole seconds that iperf3 takes.
 fn client(flow: &Flow, options: &Fields) -> Vec<String> {
     let destination = SocketAddr::new(flow.destination, flow.destination_port);
-    let mut words: Vec<String> = [
-        "iperf3",
-        "-J",
-        "-c",
-        &destination.ip().to_string(),
-        "-p",
-        &destination.port().to_string(),
-    ]
-    .map(String::from)
-    .to_vec();
+    let mut words = tools::words(IPERF3);
+    words.extend(
+        [
+            "-J",
+            "-c",
+            &destination.ip().to_string(),
+            "-p",
+            &destination.port().to_string(),
+        ]
+        .map(String::from),
+    );
     match options.bytes {
         Some(bytes) => words.extend(["-n".to_string(), bytes.to_string()]),
         None => words.extend([

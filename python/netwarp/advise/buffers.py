@@ -16,10 +16,10 @@ from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.situations import AS_DESCRIBED, Situation, scenario_of, situations_of
 from netwarp.advise.trial import Laboratory, Trial
-from netwarp.json_values import Json
 from netwarp.lab.build import build_lab
 from netwarp.plan import make_plan
-from netwarp.qdisc import Qdisc
+from netwarp.values.json_values import Json
+from netwarp.values.qdisc import Qdisc
 
 CHANGE = "buffer"
 KEPT = 0.98

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from netwarp.advise.catalogue import Catalogue, Control, Queue, Router, Shaper, filled
 from netwarp.advise.environment import MINE, SHAPER, Environment
 from netwarp.advise.errors import AdviceError
-from netwarp.units import format_rate
+from netwarp.values.units import format_rate
 
 CHANGES = ("sender", "queue", "shaper", "offload")
 NOW = "as it is now"

@@ -12,7 +12,7 @@ from netwarp.advise.environment import FULL_FRAME_BITS
 from netwarp.advise.errors import AdviceError
 from netwarp.scenario.toml import TomlError, parse_toml
 from netwarp.store.files import read_text
-from netwarp.units import format_duration, format_rate
+from netwarp.values.units import format_duration, format_rate
 
 _MIN_BDP_PACKETS = 8
 _TARGET_NS = 5_000_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from netwarp.advise.candidates import NOW, Candidate
 from netwarp.advise.environment import MINE, Environment
 from netwarp.advise.present import Present, undo_queue
-from netwarp.units import format_rate
+from netwarp.values.units import format_rate
 
 OVERHEAD_BYTES = 44
 """Bytes beside each IP packet on the line: the most that a common access line takes (ATM with PPPoE)."""

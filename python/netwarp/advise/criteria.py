@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from netwarp.advise.environment import Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.situations import RIVAL
+from netwarp.common import quantities
+from netwarp.common.words import did_you_mean
 from netwarp.stats.fairness import jain_index
-from netwarp.units import parse_duration, parse_percent, parse_rate
-from netwarp.words import did_you_mean
+from netwarp.values.units import parse_duration, parse_percent, parse_rate
 
 Values = Mapping[tuple[str, str], float]
 """A run's metrics of flows, by flow and metric."""
@@ -313,15 +314,15 @@ def check_limits(limits: Sequence[Limit], environment: Environment) -> None:
 def _check_possible(limit: Limit, environment: Environment) -> None:
     name, rates = limit.measure.name, environment.rates_bps
     if name == "rtt_p95" and limit.most and limit.value < environment.rtt_ns / 1e6:
-        raise AdviceError(
-            f'the limit "{limit.text}" cannot be met: the empty path alone takes {environment.rtt_ns / 1e6:g} ms'
-        )
+        empty = f"the empty path alone takes {quantities.duration(environment.rtt_ns)}"
+        raise AdviceError(f'the limit "{limit.text}" cannot be met: {empty}')
     roles = environment.roles
     if name in ("goodput", *_WAYS) and not limit.most and rates is not None:
         ways = {"download": (roles.bulk, rates[0]), "upload": (roles.upload, rates[1])}
-        most = sum(rate for way, (names, rate) in ways.items() if names and name in ("goodput", way)) / 1e6
-        if most and limit.value > most:
-            raise AdviceError(f'the limit "{limit.text}" cannot be met: the line carries at most {most:g} Mbit/s of it')
+        most_bps = sum(rate for way, (names, rate) in ways.items() if names and name in ("goodput", way))
+        if most_bps and limit.value > most_bps / 1e6:
+            carried = f"the line carries at most {quantities.rate(most_bps)} of it"
+            raise AdviceError(f'the limit "{limit.text}" cannot be met: {carried}')
     named = {"rtt": "latency", "call": "calls"} | dict.fromkeys(("goodput", "retransmits", *_WAYS), "throughput")
     criterion = named.get(name.split("_")[0], name.split("_")[0])
     if name in _WAYS and not (roles.bulk, roles.upload)[_WAYS.index(name)]:

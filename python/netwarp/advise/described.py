@@ -5,9 +5,9 @@ import math
 from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment, Roles
 from netwarp.advise.errors import AdviceError
 from netwarp.flows.incast import IncastFlow
-from netwarp.json_values import as_table
 from netwarp.scenario import Scenario
-from netwarp.units import format_duration
+from netwarp.values.json_values import as_table
+from netwarp.values.units import format_duration
 
 _LEFT_OUT = ("sweep", "cases", "presets", "expect", "views", "seeds", "baseline", "summary")
 _MOST_CALL_BPS = 250_000

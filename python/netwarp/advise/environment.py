@@ -6,7 +6,8 @@ from typing import Any
 
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.traffic import Traffic
-from netwarp.units import format_duration, format_percent, format_rate
+from netwarp.common import quantities
+from netwarp.values.units import format_duration, format_percent, format_rate
 
 LINK, SHAPER, LAN = "line", "router", "lan"
 MINE, MODEM, PROVIDER = "mine", "modem", "provider"
@@ -202,16 +203,12 @@ def _words(line: Line) -> str:
     if line.rates_bps is None:
         rate = f"the trace {line.trace}"
     else:
-        rate = " down and ".join(dict.fromkeys(map(_rate_words, line.rates_bps)))
+        rate = " down and ".join(dict.fromkeys(map(quantities.rate, line.rates_bps)))
         rate += " up" if line.rates_bps[0] != line.rates_bps[1] else ""
-    parts = [rate, f"RTT {line.rtt_ns / 1e6:.4g} ms", str(line.traffic)]
+    parts = [rate, f"RTT {quantities.duration(line.rtt_ns, 4)}", str(line.traffic)]
     parts += [f"loss {format_percent(line.loss)}"] if line.loss else []
-    parts += [f"jitter {line.jitter_ns / 1e6:g} ms"] if line.jitter_ns else []
+    parts += [f"jitter {quantities.duration(line.jitter_ns)}"] if line.jitter_ns else []
     return ", ".join(parts)
-
-
-def _rate_words(rate_bps: int) -> str:
-    return f"{rate_bps / 1e6:g} Mbit/s"
 
 
 def _flows(line: Line) -> tuple[dict[str, Any], Roles]:

@@ -17,6 +17,7 @@ from netwarp.advise.environment import Estimate
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.traffic import Traffic
 from netwarp.analysis.flow.captures import CaptureError, flows_of, series_of
+from netwarp.common import quantities
 from netwarp.stats.intervals import share_interval
 from netwarp.store.monitor import read_monitor
 
@@ -28,7 +29,6 @@ _MIN_BINS = 10
 _BULK_BYTES, _BULK_S = 1_000_000, 2.0
 _CALL_PACKETS_PER_S, _CALL_BYTES = (25, 110), 400
 _FULL_FRAME, _FULL_PAYLOAD = 1514, 1448
-_CONNECTION = ("source", "source_port", "destination", "destination_port")
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ def _rate(
     top = float(np.percentile(bits, 95))
     plateau = bits[bits >= _NEAR_THE_TOP * top]
     if len(plateau) < _PLATEAU_SHARE * len(bits) or top <= 0:
-        known = f"it is only known to carry {top / 1e6:.3g} Mbit/s or more"
+        known = f"it is only known to carry {quantities.rate(top, 3)} or more"
         missing["rate"] = f": nothing filled the line in {measured.basis}, so that {known}"
         return None, None
     low, rate, high = (float(value) for value in np.percentile(plateau, [5, 50, 95]))
-    interval = f"[{low / 1e6:.3g}, {high / 1e6:.3g}] Mbit/s"
-    shown["rate"] = Estimate("rate", f"{rate / 1e6:.3g} Mbit/s", interval, f"{measured.basis}, where the line was full")
+    interval = f"[{quantities.rate(low, 3)}, {quantities.rate(high, 3)}]"
+    shown["rate"] = Estimate("rate", quantities.rate(rate, 3), interval, f"{measured.basis}, where the line was full")
     return round(rate), (low, high)
 
 

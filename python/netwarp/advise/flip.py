@@ -15,8 +15,9 @@ from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment
 from netwarp.advise.judgement import central_score, percent_of, robust_scores
 from netwarp.advise.situations import AS_DESCRIBED, Situation, moved
 from netwarp.advise.trial import Laboratory
-from netwarp.json_values import Json
-from netwarp.units import format_percent
+from netwarp.common import quantities
+from netwarp.values.json_values import Json
+from netwarp.values.units import format_percent
 
 _FACTOR = 4.0
 _STEPS = 3
@@ -113,18 +114,18 @@ def _properties(environment: Environment, choice: Candidate) -> list[_Property]:
     found = []
     factors = (-math.log(_FACTOR), math.log(_FACTOR))
     if environment.rates_bps is not None:
-        rate = environment.rates_bps[0] / 1e6
+        rate_bps = environment.rates_bps[0]
         found.append(
             _Property(
-                "rate", 0.0, factors, lambda at: f"{rate * math.exp(at):.3g} Mbit/s",
+                "rate", 0.0, factors, lambda at: quantities.rate(rate_bps * math.exp(at), 3),
                 lambda at: moved(environment, rate=math.exp(at)),
             )
         )  # fmt: skip
     if environment.rtt_ns:
-        rtt = environment.rtt_ns / 1e6
+        rtt_ns = environment.rtt_ns
         found.append(
             _Property(
-                "RTT", 0.0, factors, lambda at: f"{rtt * math.exp(at):.3g} ms",
+                "RTT", 0.0, factors, lambda at: quantities.duration(rtt_ns * math.exp(at), 3),
                 lambda at: moved(environment, rtt=math.exp(at)),
             )
         )  # fmt: skip

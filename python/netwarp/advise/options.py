@@ -15,14 +15,14 @@ from netwarp.advise.errors import AdviceError
 from netwarp.advise.estimate import Estimated, estimate
 from netwarp.advise.path_trace import read_path
 from netwarp.advise.traffic import parse_traffic
+from netwarp.common.words import did_you_mean
 from netwarp.scenario import load_scenario
-from netwarp.units import (
+from netwarp.values.units import (
     parse_duration,
     parse_percent,
     parse_positive_rate,
     parse_size,
 )
-from netwarp.words import did_you_mean
 
 _USUAL_NS = 12_000_000_000
 _ROUND_TRIPS = 100

@@ -12,10 +12,11 @@ from netwarp.advise.meter import time_words
 from netwarp.advise.question import Question
 from netwarp.advise.situations import AS_DESCRIBED, Situation, scenario_of, situations_of
 from netwarp.advise.sizing import Size, cost_s, size_of
+from netwarp.common import quantities
 from netwarp.engines import Engine, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute.processors import processors
 from netwarp.plan import make_plan
-from netwarp.units import parse_duration
+from netwarp.values.units import parse_duration
 
 _FLIP_POINTS = 7
 
@@ -46,14 +47,9 @@ class Prepared:
         lasts = self.environment.document["duration"]
         return (
             f"{len(self.candidates) - 1} candidates in {len(self.size.situations)} situations: at most {runs} runs of "
-            f"{format_duration_s(parse_duration(lasts))}, about {time_words(runs * self.cost_s / workers)} with "
+            f"{quantities.duration(parse_duration(lasts), 3)}, about {time_words(runs * self.cost_s / workers)} with "
             f"{workers} at once; less if the answer is clear earlier"
         )
-
-
-def format_duration_s(duration_ns: int) -> str:
-    """Format nanoseconds as seconds with three digits."""
-    return f"{duration_ns / 1e9:.3g} s"
 
 
 def prepare(question: Question, engine: Engine) -> Prepared:

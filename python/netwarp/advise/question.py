@@ -9,7 +9,7 @@ from netwarp.advise.environment import Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.present import Present
 from netwarp.advise.sizing import EFFORTS, Effort
-from netwarp.words import did_you_mean
+from netwarp.common.words import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from netwarp.advise.advice import Advice
 from netwarp.advise.candidates import NOW, PREFERENCE
 from netwarp.advise.environment import MINE
 from netwarp.advise.judgement import Difference, Effect, Standing
-from netwarp.json_values import Json
+from netwarp.values.json_values import Json
 
 _SHORT = {
     "rtt_p95": "RTT under load",
@@ -43,14 +43,10 @@ def in_short(advice: Advice) -> str:
     for name, words in _SHORT.items():
         if (one := effects.get(name)) is not None:
             unit = f" {one.unit}" if one.unit else ""
-            parts.append(f"{words} {_short(one.now)} → {_short(one.then)}{unit}")
+            parts.append(f"{words} {significant(one.now, 3)} → {significant(one.then, 3)}{unit}")
     against = advice.against_now
     parts += [f"score {against.percent:+.0f} %"] if against is not None else []
     return ", ".join(parts)
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def tie(advice: Advice) -> str:
@@ -103,10 +99,15 @@ def effect_sentence(one: Effect) -> str:
     """Say how the choice changes a measure."""
     unit = f" {one.unit}" if one.unit else ""
     word = {True: "gain", False: "cost", None: "no clear difference"}[one.gain]
-    return (
-        f"{one.words}: {one.now:.4g} → {one.then:.4g}{unit}, {one.shift:+.3g} [{one.low:+.3g}, {one.high:+.3g}]"
-        f"{unit} ({word})"
-    )
+    shift, low, high = (significant(value, 3, "+") for value in (one.shift, one.low, one.high))
+    now, then = significant(one.now, 4), significant(one.then, 4)
+    return f"{one.words}: {now} → {then}{unit}, {shift} [{low}, {high}]{unit} ({word})"
+
+
+def significant(value: float, digits: int, sign: str = "") -> str:
+    """A value with this many significant digits, or all digits before the point: 2760.4 → `2760`, not `2.76e+03`."""
+    is_long = 10**digits <= abs(float(f"{value:.{digits}g}")) < math.inf
+    return f"{value:{sign}.0f}" if is_long else f"{value:{sign}.{digits}g}"
 
 
 def as_json(advice: Advice) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from typing import Any
 from netwarp.advise.environment import MINE, Environment
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.model.paths import toml, toml_key
-from netwarp.units import format_duration, format_rate, parse_duration, parse_rate
+from netwarp.values.units import format_duration, format_rate, parse_duration, parse_rate
 
 AS_DESCRIBED = "as described"
 RIVAL, UNRESPONSIVE = "rival", "unresponsive"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from netwarp.advise.environment import FULL_FRAME_BITS, Environment
 from netwarp.advise.situations import AS_DESCRIBED, Situation
-from netwarp.units import parse_duration
+from netwarp.values.units import parse_duration
 
 _START_S, _PACKET_S, _EXTRA_LINK = 0.30, 7.0e-6, 0.15
 """CPU seconds of a run without traffic and of a full frame that crosses two links (measured on 2.5 GHz), and the share

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from netwarp.advise.errors import AdviceError
-from netwarp.units import format_percent, format_rate, parse_percent, parse_rate
-from netwarp.words import did_you_mean
+from netwarp.common.words import did_you_mean
+from netwarp.values.units import format_percent, format_rate, parse_percent, parse_rate
 
 _COUNTED = ("bulk", "upload", "call")
 _KINDS = (*_COUNTED, "web", "udp")

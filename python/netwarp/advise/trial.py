@@ -10,12 +10,13 @@ import polars as pl
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import Values
 from netwarp.advise.situations import Situation, scenario_of
+from netwarp.common.quantities import count
+from netwarp.common.terminal import Terminal
 from netwarp.engines import Engine, Outcome
 from netwarp.execute.execution import RunEvent
 from netwarp.plan import Run
+from netwarp.steps.study import make_study
 from netwarp.store.run_status import RunStatus
-from netwarp.study import make_study
-from netwarp.terminal import Terminal
 
 
 class InterruptedTrialError(KeyboardInterrupt):
@@ -82,8 +83,8 @@ class Laboratory:
         Raises ScenarioError, StoreError, EngineError, InterruptedTrialError.
         """
         total = len(candidates) * len(situations) * len(seeds)
-        words = f"{len(candidates)} candidates × {len(situations)} situations × {len(seeds)} seeds"
-        self.report(f"{stage}: {words}, {total} runs")
+        factors = ((len(candidates), "candidate"), (len(situations), "situation"), (len(seeds), "seed"))
+        self.report(f"{stage}: {' × '.join(count(*one) for one in factors)}, {count(total, 'run')}")
         self.meter.stage(stage, total)
         found = Trial()
         cases = {one.name: one.settings for one in candidates}

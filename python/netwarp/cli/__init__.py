@@ -11,17 +11,17 @@ import stat
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from netwarp import c_source
 from netwarp.cli.application import ASK_FOR_COMPLETION, COMMANDS, application
 from netwarp.cli.common import ABORT, CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, fail, say
+from netwarp.common.words import tolerate
+from netwarp.modules import c_source
 from netwarp.studies import registry
 from netwarp.studies.base import StudyError
-from netwarp.words import tolerate
 
 if TYPE_CHECKING:
     from cyclopts import App
 
-    from netwarp.module import Module
+    from netwarp.modules.named import Module
 
 
 def main() -> NoReturn:

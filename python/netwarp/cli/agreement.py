@@ -44,10 +44,10 @@ def agree(
         Print the comparisons as JSON.
     """
     with errors():
-        from netwarp.agreement import agree as agree_
-        from netwarp.agreement import as_json
-        from netwarp.agreement import page as page_
         from netwarp.scenario import shipped_scenarios
+        from netwarp.steps.agreement import agree as agree_
+        from netwarp.steps.agreement import as_json
+        from netwarp.steps.agreement import page as page_
         from netwarp.store.errors import SelectionError
         from netwarp.store.files import write_text
 

@@ -10,7 +10,7 @@ from netwarp.cli.common import ABORT, OK, errors, positive, say, stderr
 from netwarp.cli.options import Compilers, Scenario, Seeds, Series, Settings, Several
 
 if TYPE_CHECKING:
-    from netwarp.bisect import Culprit, Tested
+    from netwarp.steps.bisect import Culprit, Tested
 
 NOT_GOOD, UNTESTABLE = 1, 125
 """Exit codes of one step, as `git bisect run` takes them; with `ABORT` and above it stops."""
@@ -66,9 +66,9 @@ def bisect(
     """
     try:
         with errors():
-            from netwarp import bisect as bisect_
             from netwarp.kernels import KernelError
             from netwarp.scenario import load_scenario
+            from netwarp.steps import bisect as bisect_
 
             positive("--seeds", seeds)
             positive("--jobs", jobs)
@@ -107,7 +107,7 @@ def bisect(
 
 def _step(tested: "Tested") -> int:
     say(f"{tested.verdict}: {tested.reason}")
-    from netwarp.bisect import Verdict
+    from netwarp.steps.bisect import Verdict
 
     return {Verdict.GOOD: OK, Verdict.BAD: NOT_GOOD, Verdict.SKIP: UNTESTABLE}[tested.verdict]
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
-    from netwarp.terminal import Terminal
+    from netwarp.common.terminal import Terminal
 
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 UNDECIDED = 5
@@ -72,7 +72,7 @@ def _refuse_little_memory() -> None:
 def _exit_code(error: Exception) -> int | None:
     """The exit code of an error; None if neither the user nor the machine caused it."""
     # Imported only when there is an error, because they import libraries that half of the commands never need.
-    from netwarp.agent import AgentError
+    from netwarp.common.agent import AgentError
     from netwarp.engines.base import EngineError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError
@@ -101,14 +101,14 @@ def positive(name: str, value: int | None) -> None:
 
 def stderr() -> "Terminal":
     """The console for everything except results."""
-    from netwarp.terminal import Terminal
+    from netwarp.common.terminal import Terminal
 
     return Terminal(stderr=True)
 
 
 def stdout() -> "Terminal":
     """The console for results; without a terminal, lines are not cut."""
-    from netwarp.terminal import Terminal
+    from netwarp.common.terminal import Terminal
 
     console = Terminal()
     return console if console.is_terminal else Terminal(width=_WIDE)

@@ -111,7 +111,7 @@ def answer() -> NoReturn:
 
 def _print_options_of_observer(command: str, typed: str) -> None:
     """Print the options of a command of the observer, from its help; any other word is a file."""
-    from netwarp.agent import AgentError, find_observer
+    from netwarp.common.agent import AgentError, find_observer
 
     print(f"{_SEPARATOR}begin")
     if not typed.startswith("-"):

@@ -12,7 +12,7 @@ from netwarp.cli.common import OK, errors, positive, say, stdout, write_json
 from netwarp.cli.options import Flag, Kernel, Scenario
 
 if TYPE_CHECKING:
-    from netwarp.dev import Saved
+    from netwarp.steps.dev import Saved
 
 
 def dev(
@@ -47,8 +47,8 @@ def dev(
         Print an object for each save, in one line: its summary and the verdicts.
     """
     with errors():
-        from netwarp.dev import saves as saves_
         from netwarp.engines import EngineOptions, find_engine
+        from netwarp.steps.dev import saves as saves_
 
         positive("--saves", saves)
         controls = [name.strip() for name in (against or "").split(",") if name.strip()]

@@ -17,7 +17,7 @@ def doctor(*, clean: Flag = False, json: Flag = False) -> int:
         Print the findings as JSON.
     """
     with errors():
-        from netwarp import doctor as doctor_
+        from netwarp.steps import doctor as doctor_
 
         if clean:
             doctor_.clean(console=stderr())

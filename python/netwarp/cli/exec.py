@@ -111,7 +111,7 @@ def exec_(
     with errors():
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.scenario.load.command import command_scenario
-        from netwarp.study import default_directory, make_study
+        from netwarp.steps.study import default_directory, make_study
 
         if not command:
             _refuse("there is no command; write `netwarp exec -- COMMAND [ARG...]`")
@@ -164,6 +164,7 @@ _SIGNALLED = 128
 def code_of_one(directory: Path) -> int:
     """Return the exit code of the command of a result's only run, or netwarp's own if the command has none."""
     from netwarp.engines.exec import failure_of
+    from netwarp.engines.reports import End
     from netwarp.store.result import open_result
 
     result = open_result(directory)
@@ -177,7 +178,7 @@ def code_of_one(directory: Path) -> int:
         tests_failed = status.get("tests", {}).get("failed")
         failed = FAILED_EXPECTATION if tests_failed else FAILED_RUN
         return int(code) or (failed if status["status"] == RunStatus.FAILED else OK)
-    if status.get("reason") == "its output is no longer read":
+    if status.get("end") == End.OUTPUT_CLOSED:
         return CLOSED_PIPE
     return FAILED_RUN
 
@@ -215,7 +216,7 @@ def _given(**options: str | None) -> dict[str, str]:
 
 def _own_variables() -> dict[str, str]:
     """Return the user's PATH and HOME, which decide which programs and settings a command finds."""
-    from netwarp.constants import SEARCH_PATH
+    from netwarp.values.constants import SEARCH_PATH
 
     own = [place for place in os.environ.get("PATH", "").split(":") if place.startswith("/")]
     found = {"PATH": ":".join(dict.fromkeys([*own, *SEARCH_PATH.split(":")]))}

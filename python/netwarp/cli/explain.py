@@ -119,11 +119,11 @@ def whatif(
         Print the explanation as JSON.
     """
     with errors():
-        from netwarp import whatif as whatif_
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.explain import open_one
         from netwarp.explain.figure import draw
         from netwarp.plots.formats import formats_of
+        from netwarp.steps import whatif as whatif_
         from netwarp.store.errors import SelectionError
 
         formats = formats_of(format_)

@@ -18,7 +18,7 @@ def help_(*command: Annotated[str, Parameter(completer=values.commands)]) -> int
         The command, such as run or kernel build; default: a list of all commands, with a line for each.
     """
     from netwarp.cli.application import application, commands
-    from netwarp.words import did_you_mean
+    from netwarp.common.words import did_you_mean
 
     name, *rest = command or ("",)
     if name and name not in commands():

@@ -29,8 +29,8 @@ def import_(
     """
     with errors():
         from netwarp.cli.results import print_study
-        from netwarp.evaluation import analyse_again
-        from netwarp.imports import import_result
+        from netwarp.steps.evaluation import analyse_again
+        from netwarp.steps.imports import import_result
 
         imported = import_result(directory, output)
         for note in imported.notes:

@@ -15,7 +15,7 @@ def observer_app(name: str, summary: str) -> App:
     @app.default
     def become(*arguments: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]) -> None:
         with errors():
-            from netwarp.agent import find_observer
+            from netwarp.common.agent import find_observer
 
             observer = find_observer()
             os.execv(observer, [str(observer), name, *arguments])

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.analysis.summary.expectations import Checked
-    from netwarp.evaluation import Study
     from netwarp.plots.look import Look
-    from netwarp.rerun import Rerun
+    from netwarp.steps.evaluation import Study
+    from netwarp.steps.rerun import Rerun
     from netwarp.store.findings import Finding
 
 MAX_FINDINGS_WITH_VALUES = 12
@@ -167,11 +167,11 @@ def plot(
             with looking(replace(look, figures=())):
                 files = _draw_metric(directory, metric, by, kind, look)
         elif script:
-            from netwarp.evaluation import write_scripts
+            from netwarp.steps.evaluation import write_scripts
 
             files = write_scripts(directory, look)
         else:
-            from netwarp.evaluation import draw_figures
+            from netwarp.steps.evaluation import draw_figures
 
             files = draw_figures(directory, look, every=all_)
         for file in files:
@@ -223,7 +223,7 @@ def report(directory: Result, /, *, plots: bool = True, json: Flag = False) -> i
         Print the summary as JSON instead of a table.
     """
     with errors():
-        from netwarp.evaluation import analyse_again
+        from netwarp.steps.evaluation import analyse_again
 
         return print_study(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
 
@@ -256,7 +256,7 @@ def rerun(
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
-        from netwarp.rerun import rerun as rerun_
+        from netwarp.steps.rerun import rerun as rerun_
         from netwarp.store.result import open_result
 
         positive("--jobs", jobs)

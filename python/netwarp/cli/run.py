@@ -84,7 +84,7 @@ def run(
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.lab import network_notes
         from netwarp.scenario import load_scenario, notes
-        from netwarp.study import default_directory, make_study
+        from netwarp.steps.study import default_directory, make_study
 
         positive("--seeds", seeds)
         positive("--jobs", jobs)

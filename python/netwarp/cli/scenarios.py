@@ -24,7 +24,7 @@ def new(
         A shipped scenario's name, or a file, to copy.
     """
     with errors():
-        from netwarp.scenario import new_scenario
+        from netwarp.scenario.load.template import new_scenario
 
         path = new_scenario(name, source=from_)
         say(f"Try: netwarp show {path}; netwarp run {path}")
@@ -35,7 +35,7 @@ def new(
 def schema() -> int:
     """Print the JSON Schema of scenario files, with which editors complete and check them; see docs/scenario.md."""
     with errors():
-        from netwarp.scenario import scenario_schema
+        from netwarp.scenario.model.schema import scenario_schema
 
         sys.stdout.write(json_.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n")
     return OK
@@ -91,7 +91,9 @@ def show(
         Print the runs, and the lab and the commands of the first, as JSON (docs/lab.md).
     """
     with errors():
-        from netwarp.lab import build_lab, commands, draw, network_notes
+        from netwarp.lab import build_lab, network_notes
+        from netwarp.lab.commands import commands
+        from netwarp.lab.drawing import draw
         from netwarp.plan import make_plan
         from netwarp.scenario import load_scenario, notes
 

@@ -61,7 +61,7 @@ def shell(
     with errors():
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.scenario.load.session import session_scenario
-        from netwarp.study import make_study
+        from netwarp.steps.study import make_study
 
         script = _script()
         if pace is not None and (script is not None or pace <= 0):
@@ -129,7 +129,7 @@ def _directory(scenario: str, granted: tuple[Path, ...]) -> str:
 @contextlib.contextmanager
 def _result(output: Path | None) -> Iterator[Path]:
     """Yield the result's directory: `output`, or a temporary one if the session is not recorded."""
-    from netwarp.scratch import RUNS, scratch
+    from netwarp.common.scratch import RUNS, scratch
 
     if output is not None:
         yield output

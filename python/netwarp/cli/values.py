@@ -5,15 +5,19 @@ the cursor. They read names from files instead of loading netwarp's stages, so t
 `netwarp --help`. A file that is missing or broken gives no candidates: the command itself says what is wrong with it.
 """
 
+from __future__ import annotations
+
 import csv
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from netwarp.json_values import JsonObject
 from netwarp.studies import registry
+
+if TYPE_CHECKING:
+    from netwarp.values.json_values import JsonObject
 
 
 class Typed(Protocol):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
+from netwarp.common.words import did_you_mean
 from netwarp.store.documents import PlanJson
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.summary import axis_text
-from netwarp.words import did_you_mean
 
 
 @dataclass(frozen=True)

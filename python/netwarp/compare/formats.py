@@ -9,9 +9,9 @@ from rich.text import Text
 
 from netwarp.compare.judgement import Comparison, Row, Verdict
 from netwarp.compare.render import differences, needed_words, notes, p_words, sentence, size, weight
-from netwarp.json_values import Json
 from netwarp.stats.statistics import CONFIDENCE
 from netwarp.store.summary import axis_title
+from netwarp.values.json_values import Json
 
 _STYLES = {Verdict.WORSE: "red", Verdict.BETTER: "green", Verdict.CHANGED: "cyan", Verdict.UNCLEAR: "yellow"}
 _MAX_UNCLEAR = 10

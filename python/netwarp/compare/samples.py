@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from netwarp.analysis.catalogue.entry import MinEffect
 from netwarp.analysis.catalogue.metrics import entry_of
 from netwarp.analysis.summary.selection import is_member
+from netwarp.common.words import did_you_mean
 from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.compare.match import Matching, Point
 from netwarp.flows.found import accompanying
 from netwarp.store.errors import SelectionError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.run_status import RunStatus
-from netwarp.words import did_you_mean
 
 Numbers = NDArray[np.float64]
 _METRIC = ("scope", "name", "metric")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from netwarp.discovery.namespaces import ROOT, distinct
-from netwarp.names import found_name
 from netwarp.store.codes import Sight
 from netwarp.store.rows import DeviceRow
+from netwarp.values.names import found_name
 
 BRIDGE, OVS = "bridge", "openvswitch"
 VETH, LOOPBACK, DUMMY = "veth", "loopback", "dummy"

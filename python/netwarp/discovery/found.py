@@ -3,9 +3,9 @@
 from netwarp.discovery.commands import with_connections
 from netwarp.discovery.lab import discover
 from netwarp.discovery.session import session_flows
-from netwarp.json_values import Json
 from netwarp.lab_format.model import Lab
 from netwarp.store.rundir import RunDir
+from netwarp.values.json_values import Json
 
 
 def found_network(run: RunDir, lab: Lab, duration_ns: int) -> dict[str, Json]:

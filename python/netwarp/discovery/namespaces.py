@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from netwarp.names import found_name
 from netwarp.store.codes import Sight
 from netwarp.store.rows import NamespaceRow
+from netwarp.values.names import found_name
 
 ROOT = "root"
 """The namespace in which a command starts."""

@@ -18,7 +18,6 @@ MAX_FLOWS = 1000
 """The maximum number of flows; the smallest ones beyond it are left out, but their packets and ACKs are recorded."""
 SHORT_BYTES = 10 * 1460
 """The bytes that fit into an initial window (RFC 6928): a flow with less says nothing about a network's rate."""
-_PORTS = ("source_port", "destination_port")
 
 
 def find_flows(

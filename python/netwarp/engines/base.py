@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from netwarp.engines.reports import FoundFields, RunFacts
-from netwarp.json_values import Json
 from netwarp.lab_format.model import Lab
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.run_status import RunStatus
+from netwarp.values.json_values import Json
 
 
 class EngineError(Exception):

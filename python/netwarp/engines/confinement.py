@@ -14,6 +14,7 @@ from pathlib import Path
 
 import netwarp
 from netwarp.engines.programs import guests_own, named_files, named_paths
+from netwarp.engines.tools import find_tools
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 
@@ -43,10 +44,10 @@ MAX_BYTES = 4 << 30
 
 def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
     """Return the paths that a machine may read, with everything under them: those of SYSTEM and ETC that exist,
-    netwarp, the scenario's `folder` unless it is private, and the paths that were `granted`."""
+    netwarp with its tools, the scenario's `folder` unless it is private, and the paths that were `granted`."""
     package = Path(netwarp.__file__).parent
     own = [path for path in (Path(sys.prefix), Path(sys.base_prefix), package, folder) if not is_private(path)]
-    paths = [*SYSTEM, *_etc(), agent, *own]
+    paths = [*SYSTEM, *_etc(), agent, find_tools(), *own]
     return list(dict.fromkeys([*filter(Path.exists, paths), *granted]))
 
 

@@ -8,20 +8,7 @@ from pathlib import Path
 from netwarp.engines.base import Engine
 from netwarp.scenario.model import Scenario
 
-RESOLUTION = (
-    *(
-        "json_values.py",
-        "constants.py",
-        "qdisc.py",
-        "units.py",
-        "names.py",
-        "fields.py",
-        "files.py",
-        "c_source.py",
-        "module.py",
-    ),
-    *("json_values.py", "lab_format", "flows", "scenario", "plan.py", "lab"),
-)
+RESOLUTION = ("values", "modules", "lab_format", "flows", "scenario", "plan.py", "lab")
 """Modules and folders of netwarp that turn a scenario into labs."""
 
 

@@ -11,6 +11,9 @@ USUAL_BYTES = 13 << 20
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _LOAD = 1
+_HEAP = 1 << 40
+"""Address of a segment that is not of the image, behind which the host puts the heap (HOST_HEAP in
+arch/um/include/shared/as-layout.h)."""
 
 
 def machine_bytes(kernel: Path, lab_bytes: int) -> int:
@@ -23,7 +26,8 @@ def machine_bytes(kernel: Path, lab_bytes: int) -> int:
 
 
 def image_bytes(kernel: Path) -> int:
-    """Return the bytes from the first to the last address that a 64-bit ELF program loads to. Raises EngineError."""
+    """Return the bytes from the first to the last address that a kernel loads to, a 64-bit ELF program. Raises
+    EngineError."""
     try:
         with kernel.open("rb") as file:
             header = _HEADER.unpack(file.read(_HEADER.size))
@@ -34,5 +38,7 @@ def image_bytes(kernel: Path) -> int:
             segments = [_SEGMENT.unpack(file.read(size)[: _SEGMENT.size]) for _ in range(count)]
     except (OSError, struct.error) as error:
         raise EngineError(f"The kernel {kernel} cannot be read: {error}.") from error
-    loaded: list[tuple[int, int]] = [(segment[3], segment[6]) for segment in segments if segment[0] == _LOAD]
+    loaded: list[tuple[int, int]] = [
+        (segment[3], segment[6]) for segment in segments if segment[0] == _LOAD and segment[3] < _HEAP
+    ]
     return max(address + length for address, length in loaded) - min(address for address, _ in loaded)

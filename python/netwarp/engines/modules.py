@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from netwarp.common.words import nearest
 from netwarp.engines.base import EngineError
 from netwarp.engines.supervisor import console_lines
 from netwarp.kernels import Kernel, KernelDescription, KernelError
 from netwarp.kernels.modules import Compiled, ModuleError, Object, compile_module
 from netwarp.lab_format.model import Lab
-from netwarp.module import Module, module_of
+from netwarp.modules.named import Module, module_of
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.console import COMPLAINT
-from netwarp.words import nearest
 
 FOLDER = "modules"
 """The folder of a run directory that has the modules while the run lasts (agent/src/machine/modules.rs)."""

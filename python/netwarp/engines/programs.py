@@ -1,24 +1,24 @@
-"""The host's programs that run in a lab, found and loaded as the lab does. Their digests are in every run's id.
+"""The host's programs that a scenario names, found and loaded as its labs do. Their digests are in its runs' ids.
 
 Nothing here depends on the user's environment: neither on PATH nor on LD_PRELOAD or LD_LIBRARY_PATH.
 """
 
 import hashlib
-import platform
 import re
 import shutil
+import struct
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import EngineError
 from netwarp.flows import KINDS, kind_of
-from netwarp.json_values import Json, JsonObject, as_table, varied
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.json_values import Json, JsonObject, as_table, varied
 
 FILTER_COMPILER = "tcpdump"
 """The program that compiles a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""
@@ -26,6 +26,9 @@ FILTER_COMPILER = "tcpdump"
 _PREFIX = "program "
 _LDD_S = 60.0
 _ELF = b"\x7fELF"
+_ELF_HEADER = struct.Struct("<32xQ14xHH4x")
+"""Of a 64-bit file: offset of the program headers, their size, and their number."""
+_PT_INTERP = 3
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 """The loader of the psABI. It is asked directly because ldd, a script that asks it as well, is slow; ldd is asked about
 files that it cannot load, such as 32-bit programs."""
@@ -35,24 +38,6 @@ def find_program(name: str) -> Path | None:
     """Find the file that a lab starts under this name; None if there is none."""
     found = shutil.which(name, path=SEARCH_PATH)
     return Path(found) if found else None
-
-
-def tc_directory() -> Path | None:
-    """Find tc's directory of distributions (`normal.dist`) and plug-ins; None if there is none."""
-    # Debian keeps it with the libraries of the machine's architecture.
-    directories = (f"/usr/lib/{platform.machine()}-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc")
-    return next((path for path in map(Path, directories) if path.is_dir()), None)
-
-
-def tc_digest() -> str:
-    """SHA-256 of tc: its file, the libraries that it loads, its tables and its plug-ins. Raises EngineError."""
-    tc, directory = find_program("tc"), tc_directory()
-    if tc is None:
-        raise EngineError(
-            f"The program tc, which sets up the queues, is missing (looked for in {SEARCH_PATH}): install iproute2 "
-            "(`netwarp doctor`)."
-        )
-    return _total([tc, *_libraries(tc), *(sorted(directory.iterdir()) if directory else ())])
 
 
 def digest_of(file: Path) -> str:
@@ -68,17 +53,24 @@ def libraries_digest(*programs: Path) -> str:
 def program_digests(scenario: Scenario) -> dict[str, str]:
     """Return `program NAME` → SHA-256 of its file and libraries, for programs in a lab at any point of a scenario.
 
-    The programs are those that a kind of flow always starts, the first word of each command, its interpreter if it is
-    a script, every word that is the absolute path of a file (a script), and tcpdump if a capture has a filter. Files
-    that a program itself reads or starts are not known. A missing program is left out: its run will report it. Raises
-    EngineError.
+    The programs are the first word of each command, its interpreter if it is a script, and every word that is the
+    absolute path of a file (a script). Files that a program itself reads or starts are not known. A missing program is
+    left out: its run will report it. Raises EngineError.
     """
     return _digests(sorted({name for _, name in _names(scenario.source.data)}))
 
 
 def program_names(scenario: Scenario) -> list[str]:
-    """Return the programs that a scenario starts by name, without those that it names by path."""
-    return sorted({name for _, name in _names(scenario.source.data) if "/" not in name})
+    """Return the programs that a scenario starts by name on machines that have their own: those of its flows and
+    tuners, without those that it names by path, and the compiler of its captures' filters."""
+    data = scenario.source.data
+    found = {name for _, name in _names(data) if "/" not in name}
+    for path, value in (*_given(data), *varied(data)):
+        if path.startswith("flows.") and path.endswith(".tool"):
+            found |= set(kind_of(str(value)).programs)
+        elif path == "record.captures" and any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
+            found.add(FILTER_COMPILER)
+    return sorted(found)
 
 
 def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
@@ -121,8 +113,6 @@ def _names(data: JsonObject) -> Iterator[tuple[Keys, str]]:
     for path, value in (*_given(data), *varied(data)):
         keys = tuple(path.split("."))
         match keys:
-            case ("flows", _, "tool"):
-                yield from ((keys, name) for name in kind_of(str(value)).programs)
             case ("flows", _, field) if any(field in kind.argument_fields for kind in KINDS.values()):
                 yield from ((keys, name) for name in _files(value))
             case ("flows", _, field) if any(field in kind.command_fields for kind in KINDS.values()):
@@ -131,8 +121,6 @@ def _names(data: JsonObject) -> Iterator[tuple[Keys, str]]:
                 yield from ((keys, name) for name in _command(value))
             case ("exec", _):
                 yield from ((keys, name) for name in _of_command(value, as_table(data["exec"])))
-            case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
-                yield keys, FILTER_COMPILER
 
 
 def _given(data: JsonObject) -> Iterator[tuple[str, Json]]:
@@ -240,9 +228,8 @@ def _libraries(path: Path) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=1024)
 def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -> tuple[Path, ...]:
-    with path.open("rb") as file:
-        if file.read(len(_ELF)) != _ELF:
-            return ()
+    if not _has_loader(path):
+        return ()
     if _LOADER.is_file() and (output := _output_of(_LOADER, "--list", path)) is not None:
         return _named_in(output)
     ldd = find_program("ldd")
@@ -254,6 +241,22 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
         return _named_in(_output_of(ldd, path, timeout_s=_LDD_S) or "")
     except subprocess.TimeoutExpired:
         raise EngineError(f"`ldd {path}` did not report within {_LDD_S:g} s which libraries it loads.") from None
+
+
+def _has_loader(path: Path) -> bool:
+    """Whether a file is a program that a loader loads with libraries, and not a script or a static program."""
+    with path.open("rb") as file:
+        head = file.read(_ELF_HEADER.size)
+        if len(head) < _ELF_HEADER.size or not head.startswith(_ELF):
+            return False
+        is_64_bit = head[len(_ELF)] == 2
+        if not is_64_bit:
+            return True  # the loader or ldd says
+        offset, size, count = _ELF_HEADER.unpack(head)
+        file.seek(offset)
+        table = file.read(size * count)
+    kinds = [int.from_bytes(table[at : at + 4], "little") for at in range(0, len(table), size)]
+    return _PT_INTERP in kinds
 
 
 def _output_of(*command: str | Path, timeout_s: float | None = None) -> str | None:

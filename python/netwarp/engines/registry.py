@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
+from netwarp.common.words import did_you_mean
 from netwarp.engines.base import BY_DIGEST, Engine, EngineError, EngineOptions, EngineSpec
-from netwarp.words import did_you_mean
 
 GROUP = "netwarp.engines"
 DEFAULT = "uml"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypedDict
 
-from netwarp.json_values import Json
 from netwarp.store.run_status import RunStatus
+from netwarp.values.json_values import Json
 
 
 class RunningProgram(TypedDict):
@@ -80,8 +80,12 @@ class CommandFacts(TypedDict, total=False):
 
 
 class RunFacts(CommandFacts, total=False):
-    """Facts about a run in status.json, beside its status: seconds, and oddities that engine or analysis found."""
+    """Facts about a run in status.json, beside its status: seconds, and oddities that engine or analysis found.
 
+    `end` is why its machine was ended, and is missing if that ended by itself.
+    """
+
+    end: End
     real_s: float
     own_s: float
     cpu_s: float

@@ -13,8 +13,8 @@ from typing import cast
 from netwarp.engines.leavings import read_start
 from netwarp.engines.orphans import end_session
 from netwarp.engines.reports import AgentOutcome
-from netwarp.json_values import Json
 from netwarp.store.console import CONSOLE
+from netwarp.values.json_values import Json
 
 OUTCOME = "outcome.json"
 _GRACE_S = 10.0

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from netwarp.agent import AgentError, confinement_here, find_agent
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import AgentError, confinement_here, find_agent
+from netwarp.common.scratch import MEMORY, scratch
+from netwarp.common.words import nearest
 from netwarp.engines.base import (
     BY_DIGEST,
     Capabilities,
@@ -35,24 +36,22 @@ from netwarp.engines.programs import (
     libraries_digest,
     program_digests,
     programs_here,
-    tc_digest,
-    tc_directory,
 )
 from netwarp.engines.reports import GuardReport
 from netwarp.engines.supervisor import end, end_in_words, start, wait
+from netwarp.engines.tools import find_tools, tools_digest
 from netwarp.engines.verdict import judged
-from netwarp.json_values import Json
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
-from netwarp.module import in_gallery, names_modules
+from netwarp.modules.named import in_gallery, names_modules
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
-from netwarp.scratch import MEMORY, scratch
 from netwarp.store.run_status import RunStatus
-from netwarp.words import nearest
+from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.json_values import Json
 
 _FIX = "`netwarp kernel build` builds it again."
 _KASAN = "CONFIG_KASAN=y"
@@ -103,13 +102,13 @@ class UmlEngine:
 
     @property
     def own_identity(self) -> Mapping[str, str]:
-        """Digests of the kernel, the agent, the libraries of both, and tc. Raises EngineError."""
+        """Digests of the kernel, the agent, the libraries of both, and netwarp's tools. Raises EngineError."""
         self.verify()
         return {
             "kernel": self.kernel.digest,
             "agent": digest_of(self.agent),
             "C library": libraries_digest(self.kernel.path, self.agent),
-            "tc": tc_digest(),
+            "netwarp-tools": tools_digest(),
         }
 
     def verify(self) -> None:
@@ -232,10 +231,9 @@ class UmlEngine:
             "time-limit": job.time_limit_s,
             "t0": job.lab.t0_ns,
             "search-path": SEARCH_PATH,
+            "tools": find_tools(),
             **live,
         }
-        if directory_of_tc := tc_directory():
-            options["tc-directory"] = directory_of_tc
         command = [str(self.agent), "guard"]
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
         for path in readable(self.agent, job.folder, job.read):
@@ -272,7 +270,7 @@ def find_uml_engine(options: EngineOptions) -> UmlEngine:
         raise EngineError(
             f"There is no place for the virtual machine's memory file: {' '.join(problems)} See `netwarp doctor`."
         )
-    tc_digest()
+    find_tools()
     return UmlEngine(found, agent, memory_root, tuple(path.absolute() for path in options.read))
 
 

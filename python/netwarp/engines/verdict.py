@@ -33,6 +33,8 @@ def judged(
     }
     if report["end"] == End.CANCELLED:
         return Outcome(RunStatus.CANCELLED, "it was interrupted", facts)
+    if report["end"] != End.ENDED:
+        facts["end"] = report["end"]
     outcome = read_outcome(directory)
     facts = {**facts, **facts_of(outcome or {})}
     found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}

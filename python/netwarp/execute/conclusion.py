@@ -16,13 +16,13 @@ from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
 from netwarp.engines.exec import failure_of
 from netwarp.engines.reports import RunFacts
-from netwarp.json_values import JsonObject
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.status import write_status
+from netwarp.values.json_values import JsonObject
 
 KSELFTEST_SKIP = 4
 """Exit code of a kernel selftest that does not apply (tools/testing/selftests/kselftest.h)."""

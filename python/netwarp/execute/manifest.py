@@ -94,6 +94,6 @@ def _cases(scenario: Scenario) -> CasesJson:
         found["cases"] = {case.name: dict(case.set) for case in scenario.cases}
     if scenario.baseline is not None:
         paths = dict.fromkeys(path for case in scenario.cases for path in case.set)
-        usual = {path: value_at(path, scenario.source.data) for path in paths}
+        usual = {path: value_at(scenario.keys_of(path), scenario.source.data) for path in paths}
         found["baseline"] = {"case": scenario.baseline, "usual": usual}
     return found

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from netwarp.engines import Engine, Job, Outcome, identity_of, with_kernel_of
 from netwarp.engines.base import unheard
-from netwarp.json_values import JsonObject
 from netwarp.lab import build_lab, memory_bytes, unchecked
 from netwarp.plan import Run
 from netwarp.scenario.points.identity import with_kernel
 from netwarp.store.files import write_json
 from netwarp.store.making import ResultWriter
 from netwarp.store.run_status import RunStatus
+from netwarp.values.json_values import JsonObject
 
 
 class Cancelled(Exception):

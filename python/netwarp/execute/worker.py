@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from pickle import PickleBuffer
 
+from netwarp.common.scratch import RUNS, scratch
 from netwarp.engines import (
     Engine,
     EngineError,
@@ -22,7 +23,6 @@ from netwarp.engines import (
 )
 from netwarp.execute.processors import claimed_processor
 from netwarp.execute.single import Cancelled, RunSpec, changed, execute_spec
-from netwarp.scratch import RUNS, scratch
 from netwarp.store.errors import StoreError, store_errors
 
 

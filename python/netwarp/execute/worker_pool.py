@@ -8,9 +8,9 @@ from typing import NotRequired, TypedDict
 
 from distributed import Client
 
-from netwarp.constants import SEARCH_PATH
 from netwarp.engines import Engine, name_of
 from netwarp.execute.worker import WorkerIdentity, cancel, identity_with, worker_identity
+from netwarp.values.constants import SEARCH_PATH
 
 
 class _WorkerFacts(TypedDict):

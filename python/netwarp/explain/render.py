@@ -7,7 +7,7 @@ import polars as pl
 from netwarp.explain.events import Events
 from netwarp.explain.explanation import Explanation
 from netwarp.explain.parting import Parting, Row
-from netwarp.json_values import Json
+from netwarp.values.json_values import Json
 
 MAX_SETTINGS = 8
 _ECN_CE = 3

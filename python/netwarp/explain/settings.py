@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netwarp.json_values import Json
 from netwarp.store.rundir import RunDir
+from netwarp.values.json_values import Json
 
 MAX_CHARS = 60
 _NAMED = ("name", "interface", "at_ns")

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.run.series import whole_run
 from netwarp.exports.names import stem
-from netwarp.json_values import Json
 from netwarp.stats.fairness import jain_index
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_bytes
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text, axis_title
+from netwarp.values.json_values import Json
 
 FORMAT_VERSION = 4
 PING = "Ping (ms) ICMP"

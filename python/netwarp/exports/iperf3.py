@@ -15,11 +15,11 @@ from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.exports.names import stem
-from netwarp.json_values import Json
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content, write_bytes, write_json
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
+from netwarp.values.json_values import Json
 
 _SOCKET = 5
 """iperf3's number of its first stream."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from netwarp.fields import Duration, PositiveSize, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
 from netwarp.lab_format.own_fields import OwnFields
-from netwarp.units import format_duration
+from netwarp.values.fields import Duration, PositiveSize, about
+from netwarp.values.units import format_duration
 
 
 class BulkFlow(FlowBase):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from netwarp.fields import about
 from netwarp.flows.kind import TOOL
 from netwarp.flows.udp import UdpFlow, UdpKind
+from netwarp.values.fields import about
 
 
 class CbrFlow(UdpFlow):

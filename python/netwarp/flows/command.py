@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.fields import Line, about
 from netwarp.flows.kind import COUNTED, TOOL, FlowBase, FlowKind, Transport
 from netwarp.lab_format.own_fields import OwnFields
+from netwarp.values.fields import Line, about
 
 
 class CommandFlow(FlowBase):

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from netwarp import units
-from netwarp.fields import Line, PositiveSize, about, kind, quantity_pattern
 from netwarp.flows.kind import TOOL, CongestionControl, FlowBase, FlowKind, Transport
 from netwarp.lab_format.own_fields import OwnFields, words_of
+from netwarp.values import units
+from netwarp.values.fields import Line, PositiveSize, about, kind, quantity_pattern
 
 _REVERSE = frozenset(("-R", "--reverse"))
 

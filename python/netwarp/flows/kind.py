@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
-from netwarp.fields import Distribution, Duration, Model, Name, PositiveDuration, about, kind
-from netwarp.files import folder_in
 from netwarp.lab_format.own_fields import OwnFields
-from netwarp.module import control_identity, is_file, load_control, place_of
+from netwarp.modules.named import control_identity, is_file, load_control, place_of
+from netwarp.values.fields import Distribution, Duration, Model, Name, PositiveDuration, about, kind
+from netwarp.values.files import folder_in
 
 
 def _control(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:

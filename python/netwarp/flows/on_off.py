@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from netwarp.fields import DurationDistribution, about
 from netwarp.flows.kind import TOOL, spread_fields
 from netwarp.flows.udp import UdpFlow, UdpKind
 from netwarp.lab_format.own_fields import OwnFields
+from netwarp.values.fields import DurationDistribution, about
 
 
 class OnOffFlow(UdpFlow):

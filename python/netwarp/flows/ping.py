@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from netwarp.fields import PositiveDuration, about
 from netwarp.flows.kind import TOOL, FlowBase, FlowKind
 from netwarp.lab_format.own_fields import OwnFields
+from netwarp.values.fields import PositiveDuration, about
 
 MAX_PAYLOAD_BYTES = 65507
 

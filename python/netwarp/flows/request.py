@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from netwarp.fields import Distribution, Duration, DurationDistribution, SizeDistribution, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
 from netwarp.lab_format.own_fields import OwnFields
+from netwarp.values.fields import Distribution, Duration, DurationDistribution, SizeDistribution, about
 
 
 class RequestFlow(FlowBase):

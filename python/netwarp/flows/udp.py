@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from netwarp.fields import Distribution, Rate, SizeDistribution, about
 from netwarp.flows.kind import FlowBase, FlowKind, spread_fields
 from netwarp.lab_format.own_fields import OwnFields
+from netwarp.values.fields import Distribution, Rate, SizeDistribution, about
 
 IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
 UDP_HEADER_BYTES = 8

@@ -12,7 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AgentError, confinement_here, find_agent
+from netwarp.common.agent import AgentError, confinement_here, find_agent
+from netwarp.common.scratch import clean_stale, held
+from netwarp.common.terminal import Terminal
+from netwarp.common.words import did_you_mean
 from netwarp.kernels.cache import (
     BINARY,
     CONFIG,
@@ -48,9 +51,6 @@ from netwarp.kernels.recipe import (
     tree_digest,
 )
 from netwarp.kernels.source import Source, find_source, read_source
-from netwarp.scratch import clean_stale, held
-from netwarp.terminal import Terminal
-from netwarp.words import did_you_mean
 
 ROOM_BYTES = 1_200_000_000
 """Free bytes that a build needs."""

@@ -11,16 +11,19 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache as once
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netwarp.common.words import did_you_mean
 from netwarp.kernels.description import KernelDescription, read_description
+from netwarp.kernels.development import KERNEL_PACKAGE
 from netwarp.kernels.errors import KernelError, KernelMissing
 from netwarp.kernels.names import STOCK, forget_name, list_names, read_name, tree_of, unfinished
 from netwarp.kernels.recipe import DEFAULT_SERIES, TREE, recipe_of, tree_digest
 from netwarp.kernels.source import find_source, read_source
-from netwarp.words import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,10 +86,20 @@ def development_cache(cache: Path) -> Path:
 
 
 def list_kernels(cache: Path | None = None) -> list[Kernel]:
-    """Return the kernels in the cache, the newest first."""
+    """Return the kernels: that of an installed wheel, and those in the cache, the newest first."""
     cache = cache or cache_directory()
     found = [(facts.stat().st_mtime_ns, kernel) for facts in cache.glob(f"*/{FACTS}") if (kernel := _read(facts))]
-    return [kernel for _, kernel in sorted(found, key=lambda pair: (-pair[0], pair[1].key))]
+    built = [kernel for _, kernel in sorted(found, key=lambda pair: (-pair[0], pair[1].key))]
+    packaged = packaged_kernel()
+    return built if packaged is None else [packaged, *(kernel for kernel in built if kernel.key != packaged.key)]
+
+
+@once
+def packaged_kernel() -> Kernel | None:
+    """The kernel of the package `netwarp-kernel`; None if it is not installed."""
+    spec = find_spec(KERNEL_PACKAGE)
+    places = spec.submodule_search_locations if spec else None
+    return next((kernel for place in places or () if (kernel := read_kernel(Path(place).absolute()))), None)
 
 
 def named_kernels(cache: Path | None = None) -> list[tuple[Kernel, list[str]]]:
@@ -118,7 +131,8 @@ def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Pat
     called `stock`.
 
     The kernel that fits is the one that `netwarp kernel build` would build now; if source or compiler have changed or
-    gone since, it is the newest one with the same options and changes. Raises `KernelMissing` if there is none.
+    gone since, it is the wheel's, or the newest one with the same options and changes. Raises `KernelMissing` if there
+    is none.
     """
     cache = cache or cache_directory()
     if name is not None and name != STOCK:

@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any, Self
 
-from netwarp.agent import AgentError, find_agent
+from netwarp.common.agent import AgentError, find_agent
+from netwarp.common.scratch import scratch
 from netwarp.kernels.errors import BuildFailed, CannotBuild, KernelError
-from netwarp.scratch import scratch
 
 WORK = "netwarp-kernel-"
 """Prefix of a build's directories in TMPDIR."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from netwarp.c_source import CONGESTION_CONTROL, QDISC, Registration, registered
 from netwarp.kernels.errors import KernelError
+from netwarp.modules.c_source import CONGESTION_CONTROL, QDISC, Registration, registered
 
 DESCRIPTION = "description.json"
 

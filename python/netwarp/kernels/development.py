@@ -11,17 +11,22 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netwarp.common.scratch import clean_stale, held
 from netwarp.kernels.errors import KernelError
-from netwarp.scratch import clean_stale, held
 
 if TYPE_CHECKING:
     import tarfile
 
 PACKED = "development.tar.zst"
 """The file's name in a kernel's directory."""
+PACKAGE = "netwarp_kernel_devel"
+"""The Python package that has the file for the kernel of the wheels."""
+KERNEL_PACKAGE = "netwarp_kernel"
+"""The Python package that is the directory of that kernel."""
 TEMPORARY = ".unpack-"
 
 _FILES = ("Makefile", ".config", "Module.symvers", "include/config/auto.conf", "include/config/kernel.release")
@@ -65,9 +70,8 @@ def unpacked(directory: Path, key: str, cache: Path) -> Path:
     work = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=cache))
     try:
         with held(work):
-            packed = str(directory / PACKED)
             with (
-                pa.CompressedInputStream(packed, "zstd") as stream,
+                pa.CompressedInputStream(str(_packed(directory)), "zstd") as stream,
                 tarfile.open(fileobj=stream, mode="r|") as archive,
             ):
                 archive.extractall(work, filter="data")
@@ -78,12 +82,24 @@ def unpacked(directory: Path, key: str, cache: Path) -> Path:
         if not place.is_dir():  # another process was faster
             raise KernelError(
                 f"The development files of the kernel in {directory} cannot be unpacked in {cache} ({error}), so no "
-                f"module can be compiled for it. Remove the kernel with `netwarp kernel remove {directory.name}` and "
-                "build it again."
+                f"module can be compiled for it. {_advice(directory)}"
             ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return place
+
+
+def _packed(directory: Path) -> Path:
+    """The packed files of the kernel in a directory: beside it, or in the wheel beside the kernel's."""
+    spec = find_spec(PACKAGE) if directory.name == KERNEL_PACKAGE else None
+    places = spec.submodule_search_locations if spec else None
+    return next((Path(place) / PACKED for place in places or ()), directory / PACKED)
+
+
+def _advice(directory: Path) -> str:
+    if directory.name == KERNEL_PACKAGE:
+        return "Install them: `pip install netwarp[modules]`."
+    return f"Remove the kernel with `netwarp kernel remove {directory.name}` and build it again."
 
 
 def _chosen(tree: Path) -> Iterator[Path]:

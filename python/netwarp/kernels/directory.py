@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from netwarp.json_values import Json, as_list
 from netwarp.kernels.errors import BuildFailed
 from netwarp.kernels.git import git
 from netwarp.kernels.links import refuse_link_out
 from netwarp.kernels.memory import remember, remembered
+from netwarp.values.json_values import Json, as_list
 
 _RACY_NS = 2_000_000_000
 """A file that was written less than this before it is read may be written again with the same time ("racy" in git)."""

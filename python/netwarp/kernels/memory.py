@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from netwarp.json_values import Json, JsonObject
+from netwarp.values.json_values import Json, JsonObject
 
 
 def remembered(memory: Path) -> dict[str, Json]:

@@ -14,15 +14,15 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 
-from netwarp.c_source import Registered
-from netwarp.constants import KERNEL_SUFFIX
+from netwarp.common.scratch import clean_stale, held
 from netwarp.kernels.cache import Kernel, cache_directory, development_cache, find_kernel
 from netwarp.kernels.commands import confined, environment, read_built, stream
 from netwarp.kernels.development import unpacked
 from netwarp.kernels.errors import KernelError
 from netwarp.kernels.registrations import registered_by
-from netwarp.module import Module
-from netwarp.scratch import clean_stale, held
+from netwarp.modules.c_source import Registered
+from netwarp.modules.named import Module
+from netwarp.values.constants import KERNEL_SUFFIX
 
 FORMAT = 3
 """Increased when compiling changes in a way that changes the output."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from netwarp.kernels.errors import KernelError
 from netwarp.kernels.memory import write_whole
-from netwarp.names import KERNEL_NAME
+from netwarp.values.names import KERNEL_NAME
 
 STOCK = "stock"
 """The name of netwarp's own kernel, which no other kernel may have."""

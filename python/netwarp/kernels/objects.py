@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from netwarp.constants import KERNEL_SUFFIX
 from netwarp.kernels.commands import Log
 from netwarp.kernels.display import Display
 from netwarp.kernels.errors import BuildFailed
@@ -27,6 +26,7 @@ from netwarp.kernels.memory import write_whole
 from netwarp.kernels.patches import Patch, changed_files
 from netwarp.kernels.recipe import Options, unmet_options
 from netwarp.kernels.source import LEFT_OUT, Source, refuse_no_uml
+from netwarp.values.constants import KERNEL_SUFFIX
 
 STATE = "state.json"
 BINARY = "linux"

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
+from netwarp.common.words import did_you_mean
 from netwarp.kernels.errors import CannotBuild, KernelError
-from netwarp.words import did_you_mean
 
 TREE = Path(__file__).parent / "tree"
 """The packaged changes: `netwarp.config` and `files/` for all series, and in the folder of each series its

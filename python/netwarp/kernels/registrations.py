@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.c_source import CONGESTION_CONTROL, QDISC, Registered, Registration
 from netwarp.kernels.commands import read_built
 from netwarp.kernels.errors import KernelError
+from netwarp.modules.c_source import CONGESTION_CONTROL, QDISC, Registered, Registration
 
 _ENTRY = re.compile(r"^ <(\w+)><(\w+)>: Abbrev Number: \d+ \((DW_TAG_\w+)\)$")
 _ATTRIBUTE = re.compile(

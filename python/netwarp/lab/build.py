@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from netwarp.constants import LAB_FORMAT
 from netwarp.lab.exec import empty_lab, with_command
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
@@ -23,9 +22,10 @@ from netwarp.lab_format.model import (
     LabTuner,
     LabWires,
 )
-from netwarp.module import Module
+from netwarp.modules.named import Module
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
+from netwarp.values.constants import LAB_FORMAT
 
 T0_NS = 10 * 10**9
 SAMPLE_NS = 10_000_000

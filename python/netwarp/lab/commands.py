@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
-from netwarp.fields import NODE_WIRE
 from netwarp.flows import kind_of
 from netwarp.lab.tc import change_rate
 from netwarp.lab_format.model import Lab, LabEnd, LabFlowChange, LabLink, LabOpportunities
 from netwarp.lab_format.wires import PROPERTIES, LabWire
-from netwarp.units import format_duration, format_rate
+from netwarp.values.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
+from netwarp.values.fields import NODE_WIRE
+from netwarp.values.units import format_duration, format_rate
 
 TC_EXACT_NS = 8_000
 """The unit of times that tc passes on exactly: it truncates them to microseconds, and gives them to the kernel in ticks

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from netwarp.common import quantities
 from netwarp.lab_format.model import Lab, LabEnd, LabLink
 from netwarp.lab_format.wires import PROPERTIES
-from netwarp.qdisc import Qdisc
-from netwarp.units import format_duration, format_rate
+from netwarp.values.qdisc import Qdisc
+from netwarp.values.units import format_duration, format_rate
 
 
 def draw(lab: Lab, width: int = 100) -> str:
@@ -57,7 +58,7 @@ def _rate_text(end: LabEnd) -> str:
     wire = end.wire
     delay = f" {format_duration(wire.delay_ns)}" if wire.delay_ns else ""
     if end.opportunities:
-        return f"trace ({end.opportunities.mean_rate_bps / 1e6:.4g} Mbit/s on average){delay}"
+        return f"trace ({quantities.rate(end.opportunities.mean_rate_bps, 4)} on average){delay}"
     return format_rate(wire.rate_bps or 0) + delay
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from netwarp.constants import LAB_FORMAT, SEARCH_PATH
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
 from netwarp.lab_format.model import Lab, LabExec, LabMachine, LabRecord, LabWires
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.exec import DAY_NS, START_TIME, ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
+from netwarp.values.constants import LAB_FORMAT, SEARCH_PATH
 
 T0_NS = 60 * 10**9
 """The machine's uptime when the command starts, which costs no real time. Some programs take an uptime near 0 for a

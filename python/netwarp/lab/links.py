@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.lab.draws import seed_for
 from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
@@ -19,9 +18,10 @@ from netwarp.lab_format.model import (
     LabShaper,
 )
 from netwarp.lab_format.wires import PROPERTIES, LabWire
-from netwarp.qdisc import Qdisc
 from netwarp.scenario.model.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
 from netwarp.scenario.model.timeline import State
+from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.qdisc import Qdisc
 
 Timeline = Sequence[tuple[int, State]]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.flows import kind_of
 from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph, Path
-from netwarp.qdisc import COUNTS_BYTES, Qdisc
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.timeline import State
+from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.qdisc import COUNTS_BYTES, Qdisc
 
 MIB = 2**20
 MIN_SOCKET_BYTES = 6_291_456  # the kernel's default of tcp_rmem[2] on hosts with plenty of memory

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, TypeAdapter
 
-from netwarp.fields import Shape
 from netwarp.lab_format.objects import FOUND, SPREAD, LabObject, known_and_others
 from netwarp.lab_format.own_fields import OwnFields, read_own
 from netwarp.lab_format.quantities import (
@@ -34,6 +33,7 @@ from netwarp.lab_format.quantities import (
     Yes,
 )
 from netwarp.lab_format.wires import LabWire
+from netwarp.values.fields import Shape
 
 Handle = Annotated[int, Field(strict=True, ge=0, lt=2**16)]
 Size = Annotated[int, Field(strict=True, ge=1, lt=2**31)]

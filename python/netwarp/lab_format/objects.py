@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from netwarp.json_values import Json
+from netwarp.values.json_values import Json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from netwarp.names import is_plain
+from netwarp.values.names import is_plain
 
 _MAX_TEXT = 10_000
 MAX_RUN_NS = 30 * 24 * 3600 * 10**9
@@ -39,7 +39,7 @@ def _plain(text: str) -> str:
 
 
 Label = Annotated[Text, AfterValidator(_plain)]
-"""The name of a case (names.py)."""
+"""The name of a case (`values/names.py`)."""
 Name = Annotated[Label, Field(max_length=200, pattern=r"^[^/]+$")]
 """A name that may become a part of a file's name."""
 

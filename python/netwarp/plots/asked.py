@@ -1,10 +1,10 @@
 """Checks that a result has the flows, values and time range that figures are asked to show."""
 
+from netwarp.common.words import nearest
 from netwarp.plots.look import Look
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import axis_text
-from netwarp.words import nearest
 
 
 def check_look(result: ResultDir, look: Look) -> None:

@@ -1,7 +1,7 @@
 """File formats of figures."""
 
+from netwarp.common.words import did_you_mean
 from netwarp.store.errors import SelectionError
-from netwarp.words import did_you_mean
 
 KNOWN_FORMATS = ("png", "svg", "pdf")
 FORMATS = ("png", "svg")

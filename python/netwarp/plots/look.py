@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from netwarp.common.words import did_you_mean
 from netwarp.store.errors import SelectionError
-from netwarp.words import did_you_mean
 
 SCREEN_WIDTH_IN = 9.0
 MIN_WIDTH_IN, MAX_WIDTH_IN = 2.5, 40.0

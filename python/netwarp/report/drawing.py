@@ -6,8 +6,8 @@ from functools import cached_property
 
 from markupsafe import Markup
 
+from netwarp.common.quantities import count, duration, rate
 from netwarp.report.layout import Place, places
-from netwarp.report.quantities import count, duration, rate
 from netwarp.store.network import Link, LinkDirection, Network
 
 MAX_NODES = 24

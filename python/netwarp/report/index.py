@@ -6,10 +6,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from netwarp.json_values import Json
 from netwarp.report.page import page_style, page_templates
 from netwarp.store.files import write_text
 from netwarp.store.result import ResultDir
+from netwarp.values.json_values import Json
 
 NAME = "index.html"
 

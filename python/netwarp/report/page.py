@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked
-from netwarp.json_values import Json
+from netwarp.common import quantities
 from netwarp.plots.values import words_of
-from netwarp.report import drawing, extras, quantities, tables
+from netwarp.report import drawing, extras, tables
 from netwarp.report.drawing import direction_text
 from netwarp.report.panels import panels
 from netwarp.report.provenance import provenance
@@ -31,6 +31,7 @@ from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, axis_text, axis_title
+from netwarp.values.json_values import Json
 
 FILE_NAME = "report.html"
 _MAX_STATISTICS_BYTES = 700_000
@@ -221,8 +222,8 @@ def _flows(what: Description, ends: Mapping[str, tuple[str, str]]) -> list[dict[
         row = rows.setdefault(flow.group, {"name": flow.group, "tool": flow.tool, "count": 0, "cc": flow.cc})
         row["count"] += 1
         row["route"] = " → ".join(ends.get(flow.group, ("", ""))) if flow.group in ends else ""
-        row["start"] = quantities.about(flow.start_ns) if row["count"] == 1 else row["start"]
-        row["life"] = quantities.about(flow.duration_ns) if row["count"] == 1 else row["life"]
+        row["start"] = quantities.duration(flow.start_ns, 4) if row["count"] == 1 else row["start"]
+        row["life"] = quantities.duration(flow.duration_ns, 4) if row["count"] == 1 else row["life"]
     return list(rows.values())
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.flow.phases import Phase, flow_phases
-from netwarp.json_values import Json
+from netwarp.common.threads import on_each
 from netwarp.plots.colours import looks
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.timeseries.kinds import KINDS
@@ -23,7 +23,7 @@ from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
-from netwarp.threads import on_each
+from netwarp.values.json_values import Json
 
 BUDGET_SAMPLES = 260_000
 """The most samples in all panels together: about 2 MB of the page."""

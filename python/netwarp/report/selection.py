@@ -6,8 +6,8 @@ from itertools import groupby
 
 from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.summary.selection import SEED
+from netwarp.common.quantities import count
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
-from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text

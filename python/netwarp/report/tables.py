@@ -11,8 +11,8 @@ import polars as pl
 
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
 from netwarp.analysis.summary.selection import is_member
+from netwarp.common.quantities import count, number
 from netwarp.plots.values import words_of
-from netwarp.report.quantities import count, number
 from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import RunOutcome, axis_text, axis_title

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netwarp.analysis.summary.expectations import Checked, Judgement, Look
-from netwarp.report.quantities import count
+from netwarp.common.quantities import count
 from netwarp.report.tables import left_out
 from netwarp.store.findings import Finding
 from netwarp.store.run_status import WRITTEN, RunStatus

@@ -2,9 +2,7 @@
 
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.load.loader import load_scenario, parse_scenario, shipped_scenarios
-from netwarp.scenario.load.template import new_scenario
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.schema import scenario_schema
 from netwarp.scenario.points.notes import notes
 
 __all__ = [
@@ -12,9 +10,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "load_scenario",
-    "new_scenario",
     "notes",
     "parse_scenario",
-    "scenario_schema",
     "shipped_scenarios",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from netwarp.words import did_you_mean, shortened
+from netwarp.common.words import did_you_mean, shortened
 
 __all__ = ["MAX_PROBLEMS", "Problem", "ScenarioError", "did_you_mean"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from netwarp.files import FolderOf
-from netwarp.json_values import JsonObject
+from netwarp.values.files import FolderOf
+from netwarp.values.json_values import JsonObject
 
 Keys = tuple[str | int, ...]
 

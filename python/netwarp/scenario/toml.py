@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from netwarp.json_values import Json
+from netwarp.values.json_values import Json
 
 MAX_DEPTH = 20
 """The maximum nesting of tables and lists in a scenario; the format needs eight levels."""

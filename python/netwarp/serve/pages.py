@@ -13,14 +13,14 @@ import polars as pl
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked, Look, check_expectations
-from netwarp.evaluation import scenario_of
+from netwarp.common.quantities import count
 from netwarp.report import Written, page_templates, render_report
-from netwarp.report.quantities import count
 from netwarp.report.tables import results_table
 from netwarp.report.verdict import Line, expectation_lines
 from netwarp.scenario import ScenarioError
 from netwarp.serve.directory import MAX_RESULTS, Directory
 from netwarp.serve.watched import MADE, Progress, RunState, State, Watched
+from netwarp.steps.evaluation import scenario_of
 from netwarp.store.errors import StoreError
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title

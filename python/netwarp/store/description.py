@@ -1,18 +1,17 @@
 """The description of a run: the parts of `run.json` and its lab that readers of records need."""
 
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
-from netwarp.json_values import Json
 from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlow, LabLink
 from netwarp.lab_format.wires import PROPERTIES, LabWire, WireProperty
-from netwarp.qdisc import Qdisc
 from netwarp.store.documents import RunDocument
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
+from netwarp.values.json_values import Json
+from netwarp.values.qdisc import Qdisc
 
 Connection = tuple[int, str, int, str, int]
 """Protocol, source address and port, destination address and port."""
@@ -172,11 +171,6 @@ def describe(run: RunDocument) -> Description:
         copying=frozenset(node.name for node in lab.nodes if node.copies),
         drop_reasons=tuple(run.kernel.drop_reasons),
     )
-
-
-def same_address(one: str, other: str) -> bool:
-    """Whether two spellings mean one IP address."""
-    return one == other or ipaddress.ip_address(one) == ipaddress.ip_address(other)
 
 
 def changes_of(lab: Lab) -> tuple[Change, ...]:

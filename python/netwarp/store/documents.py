@@ -22,10 +22,10 @@ from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
 from netwarp.store.run_status import WRITTEN, RunStatus
-from netwarp.units import parse_duration
+from netwarp.values.units import parse_duration
 
 if TYPE_CHECKING:
-    from netwarp.json_values import Json
+    from netwarp.values.json_values import Json
 
     Written = RunStatus
 else:
@@ -90,6 +90,7 @@ class StatusJson(TypedDict):
 
     status: Written
     reason: NotRequired[Text | None]
+    end: NotRequired[Text]
     real_s: NotRequired[float | int | None]
     cpu_s: NotRequired[float | int | None]
     by_host: NotRequired[bool]

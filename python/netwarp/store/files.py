@@ -9,8 +9,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from netwarp.json_values import Json
 from netwarp.store.errors import StoreError, store_errors
+from netwarp.values.json_values import Json
 
 MAX_DOCUMENT_BYTES = 256 << 20
 """The largest file that is read into memory as a whole; a plan with the most runs takes half of it."""

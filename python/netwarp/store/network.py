@@ -6,8 +6,8 @@ from math import isnan
 
 from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabLink
 from netwarp.lab_format.wires import PROPERTIES, LabWire
-from netwarp.qdisc import Qdisc
 from netwarp.store.opportunities import opportunities_of
+from netwarp.values.qdisc import Qdisc
 
 
 @dataclass(frozen=True)

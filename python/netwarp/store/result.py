@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from netwarp.json_values import Json
+from netwarp.common.threads import on_each
 from netwarp.store.digests import changed_files
 from netwarp.store.documents import ManifestJson, PlanJson
 from netwarp.store.errors import NoResultError, StoreError
@@ -24,7 +24,7 @@ from netwarp.store.schemas import TABLES
 from netwarp.store.streams import scan_streams
 from netwarp.store.summary import PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
 from netwarp.store.tables import read_parquet
-from netwarp.threads import on_each
+from netwarp.values.json_values import Json
 
 _LOG = logging.getLogger(__name__)
 _WORDS = ("scope", "name", "metric")

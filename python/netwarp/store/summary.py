@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from netwarp.json_values import Json
 from netwarp.store.run_status import RunStatus
+from netwarp.values.json_values import Json
 
 if TYPE_CHECKING:
     import polars as pl

@@ -36,11 +36,11 @@ class Study:
     """A study with everything that it offers.
 
     `scenarios`: a folder whose files NAME.toml are scenarios called NAME. `views`: name in a scenario's `views` → a
-    reference to a `netwarp.views.View`. `imports`: references to `netwarp.imports.Importer`s. `exports`: by the name
-    of their option, `--NAME`. `commands`: name → a reference to a function whose parameters and docstring are the
-    command's (cyclopts); its module is imported for `netwarp --help`, so it should load little. `short_words`: regular
-    expression → its replacement in names of cases that are longer than 12 characters, in this order. They apply to
-    figures of all results, so they should match only this study's words.
+    reference to a `netwarp.steps.views.View`. `imports`: references to `netwarp.steps.imports.Importer`s.
+    `exports`: by the name of their option, `--NAME`. `commands`: name → a reference to a function whose parameters
+    and docstring are the command's (cyclopts); its module is imported for `netwarp --help`, so it should load
+    little. `short_words`: regular expression → its replacement in names of cases that are longer than 12
+    characters, in this order. They apply to figures of all results, so they should match only this study's words.
 
     A name of netwarp itself stays netwarp's. If two studies have the same name, using it is an error (`StudyError`).
     """

@@ -9,6 +9,7 @@ mod syscalls;
 #[cfg(test)]
 mod tests;
 
+use std::io::Error;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -18,6 +19,8 @@ use serde::Serialize;
 use files::Files;
 pub use files::{abi as landlock_version, rules_of_programs};
 pub use places::Places;
+
+use super::surroundings::named;
 
 /// The confinement that this host can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,12 +56,14 @@ impl Confinement {
 
     /// Confines the calling thread and all that it starts, permanently. Nothing can be started in another process group
     /// afterwards, so the guard finds all of it.
-    pub fn apply(&mut self) -> Result<()> {
+    pub fn apply(&mut self) -> std::io::Result<()> {
         if let Some(files) = self.files.take() {
-            files.apply()?;
+            let applied = files.apply().map_err(|_| Error::last_os_error());
+            named("landlock_restrict_self", applied)?;
         }
         if let Some(filter) = &self.filter {
-            seccompiler::apply_filter(filter)?;
+            let applied = seccompiler::apply_filter(filter).map_err(|_| Error::last_os_error());
+            named("seccomp", applied)?;
         }
         Ok(())
     }

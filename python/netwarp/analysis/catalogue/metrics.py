@@ -169,11 +169,6 @@ def entry_of(scope: str, metric: str) -> Entry | None:
     return next((one for one in CATALOGUE.get(scope, ()) if metric in one.names), None)
 
 
-def is_known(scope: str, metric: str) -> bool:
-    """Whether the catalogue has the metric."""
-    return entry_of(scope, metric) is not None
-
-
 def label_of(scope: str, metric: str) -> str:
     """A metric, or the stem of some, with its unit, for an axis; its name if the catalogue does not know it."""
     entry = entry_of(scope, metric) or _of_stem(scope, metric)

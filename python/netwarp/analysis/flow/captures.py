@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from netwarp.agent import find_observer
+from netwarp.common.agent import find_observer
 
 
 class CaptureError(Exception):

@@ -11,10 +11,10 @@ from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.queue.queue_transit import bottleneck_of
 from netwarp.analysis.queue.throughput import capacity_until
-from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
 from netwarp.stats import fairness
 from netwarp.stats.weighting import Times, Values, Window, percentile
 from netwarp.store.description import Description, End
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
 
 STEP_NS = 20_000_000
 STARTED = 0.9

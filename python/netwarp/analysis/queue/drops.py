@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from netwarp.analysis.metric import Metric, rows
-from netwarp.constants import ETHERNET_HEADER_BYTES, IPV6_HEADER_BYTES, MAX_TCP_HEADER_BYTES
 from netwarp.stats.weighting import Window
 from netwarp.store.codes import Place
 from netwarp.store.description import Description
 from netwarp.store.rundir import RunDir
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IPV6_HEADER_BYTES, MAX_TCP_HEADER_BYTES
 
 _FILTERS = {(Place.OUTPUT, "tc_egress"): "egress filter", (Place.RECEIVED, "tc_ingress"): "ingress filter"}
 _AT_INTERFACE = {Place.OUTPUT: "output", Place.SENT: "wire", Place.RECEIVED: "input"}

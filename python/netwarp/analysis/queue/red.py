@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from netwarp.qdisc import Qdisc
 from netwarp.store.codes import Fate
-from netwarp.units import parse_positive_rate
+from netwarp.values.qdisc import Qdisc
+from netwarp.values.units import parse_positive_rate
 
 Numbers = NDArray[np.int64]
 Values = NDArray[np.float64]

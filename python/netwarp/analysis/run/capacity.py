@@ -14,17 +14,17 @@ from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.queue.throughput import capacity_until
 from netwarp.analysis.run.series import interval_ns, whole_run
 from netwarp.analysis.tuples import flow_of_tuples
-from netwarp.constants import (
+from netwarp.stats.weighting import Times, Values
+from netwarp.store.codes import Fate
+from netwarp.store.description import End
+from netwarp.store.rundir import RunDir
+from netwarp.values.constants import (
     ETHERNET_HEADER_BYTES,
     IP_HEADER_BYTES,
     SCTP_HEADER_BYTES,
     TCP_HEADER_BYTES,
     UDP_HEADER_BYTES,
 )
-from netwarp.stats.weighting import Times, Values
-from netwarp.store.codes import Fate
-from netwarp.store.description import End
-from netwarp.store.rundir import RunDir
 
 _MAX_MTU = 65536
 """The MTU of an interface that is not an end of a link, such as a loopback."""

@@ -12,20 +12,7 @@ from pathlib import Path
 from netwarp.analysis.run.metrics import analyse_run
 from netwarp.store.rundir import RunDir
 
-SOURCES = (
-    *(
-        "json_values.py",
-        "constants.py",
-        "qdisc.py",
-        "units.py",
-        "names.py",
-        "fields.py",
-        "files.py",
-        "c_source.py",
-        "module.py",
-    ),
-    *("json_values.py", "lab_format", "flows", "store", "stats", "analysis"),
-)
+SOURCES = ("values", "modules", "lab_format", "flows", "store", "stats", "analysis")
 """Modules and folders of netwarp that decide a metric."""
 _LIBRARIES = ("numpy", "polars", "scipy")
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import polars as pl
 
 from netwarp.analysis.summary.selection import is_member
-from netwarp.json_values import Json
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import CASE, axis_text
+from netwarp.values.json_values import Json
 
 _COUNT = re.compile(r"flows\.([^.]+)\.count")
 _MORE, _LESS = ("goodput_mbps",), ("rtt_ms_p95", "completion_ms_p95")

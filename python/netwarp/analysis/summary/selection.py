@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from netwarp.common.words import did_you_mean
 from netwarp.store.errors import SelectionError
 from netwarp.store.run_status import RunStatus
-from netwarp.words import did_you_mean
 
 SEED = "seed"
 NAME = "name"

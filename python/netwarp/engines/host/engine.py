@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from netwarp.agent import AgentError, confinement_here, find_agent
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import AgentError, confinement_here, find_agent
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.host.needs import impairments, opportunities, sysctls, used_sections
@@ -21,18 +20,18 @@ from netwarp.engines.programs import (
     libraries_digest,
     program_digests,
     programs_here,
-    tc_digest,
-    tc_directory,
 )
 from netwarp.engines.reports import End, RunFacts, SupervisorReport
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
-from netwarp.json_values import Json
+from netwarp.engines.tools import find_tools, tools_digest
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.run_status import RunStatus
+from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.json_values import Json
 
 NAME = "host"
 _NAMED = 5
@@ -72,7 +71,7 @@ class HostEngine:
 
     @property
     def own_identity(self) -> Mapping[str, str]:
-        """The kernel by its version and build, the processors, the agent with its libraries, and tc.
+        """The kernel by its version and build, the processors, the agent with its libraries, and netwarp's tools.
 
         Raises EngineError.
         """
@@ -81,7 +80,7 @@ class HostEngine:
             "processors": f"{os.cpu_count()} × {_processor()}",
             "agent": digest_of(self.agent),
             "C library": libraries_digest(self.agent),
-            "tc": tc_digest(),
+            "netwarp-tools": tools_digest(),
         }
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
@@ -155,9 +154,8 @@ class HostEngine:
             "client": os.getpid(),
             "time-limit": job.time_limit_s,
             "search-path": SEARCH_PATH,
+            "tools": find_tools(),
         }
-        if directory_of_tc := tc_directory():
-            options["tc-directory"] = directory_of_tc
         words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
         read = [part for path in readable(self.agent, job.folder, job.read) for part in ("--read", str(path))]
         return [str(self.agent), "host", *words, *read]
@@ -171,7 +169,7 @@ def find_host_engine(options: EngineOptions) -> HostEngine:
         agent = find_agent()
     except AgentError as error:
         raise EngineError(str(error)) from error
-    tc_digest()
+    find_tools()
     return HostEngine(agent, tuple(path.absolute() for path in options.read))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.agent import AGENT
+from netwarp.common.agent import AGENT
 
 _PROC = Path("/proc")
 

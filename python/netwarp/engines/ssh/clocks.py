@@ -23,11 +23,6 @@ class Reading:
     round_trip_ns: int
     wall_ahead_ns: int
 
-    @property
-    def uncertainty_ns(self) -> int:
-        """The maximum error of the offset."""
-        return self.round_trip_ns // 2
-
 
 def read_clock(session: Session) -> Reading:
     """Read the clock several times, and return the reading with the shortest round trip. Raises NodeError."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from netwarp.agent import AgentError, find_static_agent
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import AgentError, find_agent
+from netwarp.common.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable_there, withheld_there
 from netwarp.engines.host.needs import impairments, opportunities, used_sections
@@ -24,15 +24,15 @@ from netwarp.engines.ssh.inventory import Inventory, disagreements, read_invento
 from netwarp.engines.ssh.records import NodeRecords, merge
 from netwarp.engines.ssh.session import Interrupted, Login, NodeError, Session, SilentError
 from netwarp.engines.supervisor import read_outcome
-from netwarp.json_values import Json
 from netwarp.lab import build_lab
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
-from netwarp.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.store.errors import StoreError
 from netwarp.store.run_status import RunStatus
+from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.json_values import Json
 
 NAME = "ssh"
 _LEAD_NS = 3 * 10**9
@@ -365,7 +365,7 @@ def find_ssh_engine(options: EngineOptions) -> SshEngine:
             "The engine ssh runs labs on the kernels that its machines have: --kernel is for the engine uml."
         )
     try:
-        agent = find_static_agent()
+        agent = find_agent()
     except AgentError as error:
         raise EngineError(str(error)) from error
     path = options.inventory.absolute()

@@ -9,14 +9,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from netwarp.common.words import did_you_mean
 from netwarp.engines.base import EngineError
-from netwarp.fields import Model, about
-from netwarp.files import read_file
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.scenario.toml import TomlError, parse_toml
-from netwarp.units import parse_duration
-from netwarp.words import did_you_mean
+from netwarp.values.fields import Model, about
+from netwarp.values.files import read_file
+from netwarp.values.units import parse_duration
 
 _MAX_BYTES = 1 << 20
 _SENTENCES = {

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from netwarp.fields import Duration
 from netwarp.lab_format.quantities import Delay, Share, Text
 from netwarp.lab_format.wires.netem import Jitter, JitterField
 from netwarp.lab_format.wires.property import Attribute, LabField, WireProperty
-from netwarp.units import format_duration, format_percent
+from netwarp.values.fields import Duration
+from netwarp.values.units import format_duration, format_percent
 
 if TYPE_CHECKING:
     from netwarp.lab_format.wires.wire import WireBase as LabWire

@@ -12,7 +12,7 @@ from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Share, Yes
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, LossField, RandomLoss
 from netwarp.lab_format.wires.property import LabField, WireProperty
-from netwarp.units import format_percent
+from netwarp.values.units import format_percent
 
 if TYPE_CHECKING:
     from netwarp.lab_format.wires.wire import WireBase as LabWire

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from netwarp.units import format_duration, format_percent, parse_duration, parse_percent
+from netwarp.values.units import format_duration, format_percent, parse_duration, parse_percent
 
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
 _DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")

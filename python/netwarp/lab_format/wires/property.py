@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netwarp.fields import Directed, Percent, about, both_directions, either_direction
-from netwarp.json_values import JsonObject
 from netwarp.lab_format.quantities import Share
-from netwarp.units import format_percent
+from netwarp.values.fields import Directed, Percent, about, both_directions, either_direction
+from netwarp.values.json_values import JsonObject
+from netwarp.values.units import format_percent
 
 if TYPE_CHECKING:
     from netwarp.lab_format.wires.wire import WireBase as LabWire

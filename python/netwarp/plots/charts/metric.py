@@ -21,6 +21,8 @@ from netwarp.analysis.summary.selection import (
     names_of,
     select,
 )
+from netwarp.common.threads import on_each
+from netwarp.common.words import did_you_mean
 from netwarp.plots import style
 from netwarp.plots.charts.chart import LEGEND_CHARS, MAX_DOTS, Chart, SeriesLook
 from netwarp.plots.charts.kinds import KINDS, draw_chart
@@ -36,8 +38,6 @@ from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
-from netwarp.threads import on_each
-from netwarp.words import did_you_mean
 
 AUTO = "auto"
 _MAP_FROM = 3

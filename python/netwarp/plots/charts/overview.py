@@ -1,7 +1,9 @@
 """Chooses the figures of metrics that say most about a result."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import polars as pl
 
 from netwarp.analysis.catalogue.metrics import CATALOGUE
 from netwarp.analysis.summary.selection import NAME, SEED, names_of
@@ -12,6 +14,8 @@ from netwarp.store.run_status import RunStatus
 
 _BOXES_FROM = 5
 _MAP_FROM = 3
+_SAME = 0.05
+"""Medians that differ by less, as a share of the largest, look the same in a figure."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,23 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
                 yield Wish(f"{scope}.{metric}", axes, "heatmap")
     for metric in ("flow.rtt_ms", "queue.sojourn_ms", "flow.completion_ms"):
         yield Wish(metric, axes[:2] or (NAME,))
+
+
+def wishes_that_differ(result: ResultDir) -> list[Wish]:
+    """The same figures, but first those in which what varies makes a difference that can be seen."""
+    summary = result.summary().filter(status=RunStatus.OK)
+    axes = [axis for axis in axes_for(result) if summary[axis].n_unique() > 1]
+    return sorted(wishes(result), key=lambda wish: _largest_difference(summary, wish.metric, axes) < _SAME)
+
+
+def _largest_difference(summary: pl.DataFrame, metric: str, axes: Sequence[str]) -> float:
+    """The largest difference between medians of one flow, queue or link, as a share of the largest; 0 without any."""
+    scope, _, stem = metric.partition(".")
+    rows = summary.filter(pl.col("scope") == scope, pl.col("metric") == stem, pl.col("value").is_not_null())
+    medians = rows.group_by(NAME, *axes).agg(pl.col("value").median())
+    high = pl.col("value").max()
+    shares = medians.group_by(NAME).agg(share=(high - pl.col("value").min()) / high).filter(pl.col("share").is_finite())
+    return float(shares["share"].max() or 0.0)  # type: ignore[arg-type]  # polars does not know that it is a number
 
 
 def _overview(have: Mapping[str, Container[str]]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
-from netwarp.json_values import Json
+from netwarp.common.threads import on_each
 from netwarp.plots import look
 from netwarp.plots.colours import QUEUE_DISCIPLINES
 from netwarp.plots.labels import is_ordered, natural_key, slug
@@ -20,7 +20,7 @@ from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
-from netwarp.threads import on_each
+from netwarp.values.json_values import Json
 
 TUNER, DEFAULT_TUNER, KERNEL = "run.tuner", "default", "kernel"
 MAX_SEEDS = 8
@@ -100,36 +100,37 @@ def _of_axis(
         if len(rest) > len(place):
             place["queue"] = rest[-1]
             words.append(f"queue {rest[-1]}")
-        behind: list[tuple[str, int]] = []
-        if default:
-            behind = [(DEFAULT_TUNER, default[0])]
-        elif result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
-            found = [places.get(_place({**runs[number].point, CASE: result.baseline})) for number in kept]
-            behind = [(result.baseline, number) for number in found if number is not None]
         parts = [_label(result, path, value) for path, value in place.items()]
         stem = slug("-".join(parts if first else [f"by {axis_title(axis)}", *parts])) if parts or not first else ""
-        yield Comparison(
-            axis,
-            stem,
-            partial(
-                _read,
-                shown,
-                queue,
-                kept,
-                behind if default or len(behind) == len(kept) else [],
-                RunSet(
-                    differs=axis_title(axis),
-                    labels=[values.label(_value(runs[number], axis)) for number in kept],
-                    runs=(),
-                    rest=place,
-                    stem=stem,
-                    together=together,
-                    of=len(alike),
-                    looks=[values.look(_value(runs[number], axis)) for number in kept],
-                    place=words,
-                ),
-            ),
+        points = [_value(runs[number], axis) for number in kept]
+        empty = RunSet(
+            differs=axis_title(axis),
+            labels=[values.label(value) for value in points],
+            runs=(),
+            rest=place,
+            stem=stem,
+            together=together,
+            of=len(alike),
+            looks=[values.look(value) for value in points],
+            place=words,
         )
+        behind = [(DEFAULT_TUNER, default[0])] if default else _in_baseline(result, runs, kept, place, places)
+        yield Comparison(axis, stem, partial(_read, shown, queue, kept, behind, empty))
+
+
+def _in_baseline(
+    result: ResultDir,
+    runs: Sequence[PlannedRun],
+    kept: Sequence[int],
+    place: Mapping[str, Json],
+    places: Mapping[tuple[str, ...], int],
+) -> list[tuple[str, int]]:
+    """The counterpart of each run in the baseline; none if these are in it, or if a run has no counterpart."""
+    case = result.baseline
+    if case is None or place.get(CASE, case) == case:
+        return []
+    found = [places.get(_place({**runs[number].point, CASE: case})) for number in kept]
+    return [] if None in found else [(case, number) for number in found if number is not None]
 
 
 def _read(

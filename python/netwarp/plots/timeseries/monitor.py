@@ -9,13 +9,13 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from netwarp.common.words import did_you_mean
 from netwarp.plots import style
 from netwarp.plots.colours import colours
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.monitor import IDENTITY, read_monitor, series_columns, without_control
 from netwarp.store.socket_columns import SOCKET_COLUMNS
-from netwarp.words import did_you_mean
 
 METRICS = ("rtt_us", "rttvar_us", "snd_cwnd_pkts", "snd_wnd_bytes", "bytes_sent", "delivery_rate_bps")
 """The metrics that are drawn by default."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from netwarp.json_values import Json
 from netwarp.plots.colours import Look
 from netwarp.plots.labels import slug
 from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS
 from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
+from netwarp.values.json_values import Json
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netwarp.json_values import JsonObject
 from netwarp.scenario.source import Keys
+from netwarp.values.json_values import JsonObject
 
 Found = tuple[Keys, str]
 

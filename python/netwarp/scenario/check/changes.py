@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.scenario.check import qdiscs
 from netwarp.scenario.check.flow_changes import check_flow_change, check_flow_timeline
 from netwarp.scenario.errors import did_you_mean
@@ -13,7 +12,8 @@ from netwarp.scenario.model import Change, Link, Scenario
 from netwarp.scenario.model.flow_timeline import FLOW_PROPERTIES
 from netwarp.scenario.model.timeline import CHANGEABLE, TimelineError, occurrences, timeline, values_of
 from netwarp.scenario.source import Keys
-from netwarp.units import format_duration, format_rate
+from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.units import format_duration, format_rate
 
 Found = tuple[Keys, str]
 NS_PER_S = 10**9

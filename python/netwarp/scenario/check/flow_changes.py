@@ -10,7 +10,7 @@ from netwarp.scenario.model import Change, Scenario
 from netwarp.scenario.model.flow_timeline import FLOW_PROPERTIES, flow_timeline
 from netwarp.scenario.model.timeline import CHANGEABLE, TimelineError
 from netwarp.scenario.source import Keys
-from netwarp.units import format_duration
+from netwarp.values.units import format_duration
 
 Found = tuple[Keys, str]
 

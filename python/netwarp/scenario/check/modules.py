@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netwarp.module import Module, module_of
-from netwarp.qdisc import Qdisc
+from netwarp.modules.named import Module, module_of
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.values.qdisc import Qdisc
 
 
 def check_modules(scenario: Scenario) -> Iterator[tuple[Keys, str]]:

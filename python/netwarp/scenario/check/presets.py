@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netwarp.json_values import Json, JsonObject, as_list, as_table
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.model.paths import resolve_path
+from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.values.json_values import Json, JsonObject
 
 Found = tuple[Keys, str]
 
@@ -32,16 +32,13 @@ def _complete(case: Any, presets: JsonObject) -> Any:
     return case | {"set": {path: value for part in (*named, case.get("set", {})) for path, value in part.items()}}
 
 
-def check_presets(data: JsonObject) -> Iterator[Found]:
-    """Check the paths that presets set, and the names of presets that cases use, in validated data."""
-    presets = as_table(data.get("presets"))
-    for name, settings in presets.items():
-        for path in as_table(settings):
-            try:
-                resolve_path(path, data)
-            except ValueError as error:
-                yield ("presets", name, path), str(error)
-    for index, case in enumerate(as_list(data.get("cases"))):
-        for name in map(str, as_list(as_table(case).get("use"))):
-            if name not in presets:
-                yield ("cases", index, "use"), f'there is no preset "{name}"{did_you_mean(name, presets)}'
+def check_presets(scenario: Scenario, keys: Mapping[str, tuple[str, ...] | str]) -> Iterator[Found]:
+    """Check the paths that presets set (`keys`: those of each path, or a reason), and the presets that cases use."""
+    for name, settings in scenario.presets.items():
+        for path in settings:
+            if isinstance(why := keys[path], str):
+                yield ("presets", name, path), why
+    for index, case in enumerate(scenario.cases):
+        for name in case.use:
+            if name not in scenario.presets:
+                yield ("cases", index, "use"), f'there is no preset "{name}"{did_you_mean(name, scenario.presets)}'

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from netwarp.fields import NODE_WIRE, Sysctl
 from netwarp.flows import Flow, kind_of
 from netwarp.scenario.check.changes import check_changes
 from netwarp.scenario.check.exec import check_exec
@@ -19,7 +18,8 @@ from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.source import Keys
-from netwarp.units import format_duration
+from netwarp.values.fields import NODE_WIRE, Sysctl
+from netwarp.values.units import format_duration
 
 Found = tuple[Keys, str]
 MAX_FLOWS = 10_000

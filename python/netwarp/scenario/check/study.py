@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from netwarp.json_values import JsonObject
 from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import INTERVAL, Expectation, Scenario
-from netwarp.scenario.model.paths import resolve_path
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
@@ -24,31 +22,39 @@ _NAMED = ("run", "flow", "queue", "link")
 """Scopes whose names follow from the scenario; a place has one when something is dropped there."""
 
 
-def check_study(scenario: Scenario, data: JsonObject, overridden: Collection[str] = ()) -> Iterator[Found]:
-    """Check the sweep, the cases and the expectations of a scenario whose raw data is `data`.
+def paths_of(scenario: Scenario) -> Iterator[str]:
+    """Every path that its sweep, its presets and its cases name."""
+    yield from scenario.sweep
+    yield from (path for settings in scenario.presets.values() for path in settings)
+    yield from (path for case in scenario.cases for path in case.set)
 
-    `overridden` are the paths that `--set` and `--sweep` replaced. Whether cases set these too is a question of which
-    cases are run: see `check_given`.
+
+def check_study(
+    scenario: Scenario, resolved: Mapping[str, tuple[str, ...] | str], overridden: Collection[str] = ()
+) -> Iterator[Found]:
+    """Check the sweep, the cases and the expectations of a scenario.
+
+    `resolved` has the keys of each of its `paths_of`, or the reason why it has none. `overridden` are the paths
+    that `--set` and `--sweep` replaced. Whether cases set these too is a question of which cases are run: see
+    `check_given`.
     """
     axes: dict[tuple[str, ...], str] = {}
     for path, values in scenario.sweep.items():
-        yield from _check_axis(path, values, data, axes)
-    yield from check_presets(data)
+        yield from _check_axis(path, values, resolved[path], axes)
+    yield from check_presets(scenario, resolved)
     of_the_file = {keys: path for keys, path in axes.items() if f'sweep."{path}"' not in overridden}
-    yield from _check_cases(scenario, data, of_the_file)
+    yield from _check_cases(scenario, resolved, of_the_file)
     for index, expectation in enumerate(scenario.expect):
         for field, why in check_expectation(expectation, scenario, overridden):
             yield ("expect", index, field), why
 
 
 def _check_axis(
-    path: str, values: tuple[Any, ...], data: JsonObject, axes: dict[tuple[str, ...], str]
+    path: str, values: tuple[Any, ...], keys: tuple[str, ...] | str, axes: dict[tuple[str, ...], str]
 ) -> Iterator[Found]:
     where: Keys = ("sweep", path)
-    try:
-        keys = resolve_path(path, data)
-    except ValueError as error:
-        yield where, str(error)
+    if isinstance(keys, str):
+        yield where, keys
         return
     for other_keys, other in axes.items():
         shorter = min(len(other_keys), len(keys))
@@ -62,7 +68,9 @@ def _check_axis(
         yield where, f"lists {value} more than once"
 
 
-def _check_cases(scenario: Scenario, data: JsonObject, axes: Mapping[tuple[str, ...], str]) -> Iterator[Found]:
+def _check_cases(
+    scenario: Scenario, resolved: Mapping[str, tuple[str, ...] | str], axes: Mapping[tuple[str, ...], str]
+) -> Iterator[Found]:
     names = [case.name for case in scenario.cases]
     if scenario.baseline is not None and scenario.baseline not in names:
         yield ("baseline",), f'there is no case "{scenario.baseline}"{did_you_mean(scenario.baseline, names)}'
@@ -71,10 +79,9 @@ def _check_cases(scenario: Scenario, data: JsonObject, axes: Mapping[tuple[str, 
             yield ("cases", index, "name"), f'there is another case "{case.name}"; names of cases are unique'
         for path in case.set:
             where: Keys = ("cases", index, "set", path)
-            try:
-                keys = resolve_path(path, data)
-            except ValueError as error:
-                yield where, str(error)
+            keys = resolved[path]
+            if isinstance(keys, str):
+                yield where, keys
                 continue
             for axis_keys, axis in axes.items():
                 shorter = min(len(axis_keys), len(keys))

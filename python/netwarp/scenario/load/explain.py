@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from netwarp.flows import KINDS, flow_fields, tools_with
-from netwarp.json_values import JsonObject, as_table
 from netwarp.scenario.errors import MAX_PROBLEMS, did_you_mean
 from netwarp.scenario.model import (
     SECTIONS,
@@ -27,6 +26,7 @@ from netwarp.scenario.model import (
 )
 from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.source import Keys
+from netwarp.values.json_values import JsonObject, as_table
 
 Found = tuple[Keys, str]
 _TABLES: dict[str, list[str]] = {

@@ -13,22 +13,22 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from netwarp.files import read_file
-from netwarp.json_values import Json, JsonObject, as_list, as_table
-from netwarp.module import FILE
+from netwarp.modules.named import FILE
 from netwarp.scenario.check.bounds import beyond_bounds
 from netwarp.scenario.check.presets import with_presets
 from netwarp.scenario.check.scenario import check_scenario
-from netwarp.scenario.check.study import check_study
+from netwarp.scenario.check.study import check_study, paths_of
 from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.load.explain import explain
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.exec import ExecScenario
-from netwarp.scenario.model.paths import parse_setting, resolve_path, swept_path, with_value
+from netwarp.scenario.model.paths import keys_or_reason, parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml
 from netwarp.studies import registry
 from netwarp.studies.base import StudyError
+from netwarp.values.files import read_file
+from netwarp.values.json_values import Json, JsonObject, as_list, as_table
 
 MAX_FILE_BYTES = 4 * 2**20
 _CASES = "cases."
@@ -130,11 +130,13 @@ def validate(source: Source) -> Scenario:
         )
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
-    checks = chain(check_scenario(scenario), check_study(scenario, source.data, source.overrides))
+    keys = {path: keys_or_reason(path, source.data) for path in paths_of(scenario)}
+    checks = chain(check_scenario(scenario), check_study(scenario, keys, source.overrides))
     found = list(islice(checks, MAX_PROBLEMS))
     if found:
         raise ScenarioError(problems_at(found, source), source.label)
     scenario._source = source
+    scenario._keys = {path: found for path, found in keys.items() if not isinstance(found, str)}
     return scenario
 
 
@@ -295,7 +297,7 @@ def _in_cases(data: dict[str, Json], path: str, value: Any) -> tuple[dict[str, J
     changed: list[str] = []
     for number, case in enumerate(as_list(data.get("cases"))):
         settings = as_table(as_table(case).get("set"))
-        own = next((each for each in settings if split_equal(each, keys, data)), None)
+        own = next((each for each in settings if _names(each, keys, data)), None)
         cases.append(case if own is None else {**as_table(case), "set": {**settings, own: value}})
         changed += [] if own is None else [f'cases.{number}.set."{own}"']
     if not changed:
@@ -308,15 +310,14 @@ def _sweep(data: dict[str, Json], axis: str, values: Any) -> dict[str, Json]:
     if not isinstance(values, list):
         raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
     keys = resolve_path(axis, data)
-    own = (path for path in _table(data, "sweep") if split_equal(path, keys, data))
+    own = (path for path in _table(data, "sweep") if _names(path, keys, data))
     return _put(data, ("sweep", next(own, axis)), values)
 
 
 def _set(data: dict[str, Json], keys: tuple[str, ...], value: Any) -> dict[str, Json]:
     for path in _table(data, "sweep"):
-        try:
-            swept = resolve_path(path, data)
-        except ValueError:
+        swept = keys_or_reason(path, data)
+        if isinstance(swept, str):
             continue  # reported with the file's other problems
         if swept == keys:
             return _put(data, ("sweep", path), [value])
@@ -332,9 +333,6 @@ def _put(data: dict[str, Json], keys: tuple[str, ...], value: Any) -> dict[str, 
     return with_value(data, keys, value)
 
 
-def split_equal(path: str, keys: tuple[str, ...], data: JsonObject) -> bool:
-    """Whether `path` names the same place as `keys`."""
-    try:
-        return resolve_path(path, data) == keys
-    except ValueError:
-        return False
+def _names(path: str, keys: tuple[str, ...], data: JsonObject) -> bool:
+    """Whether a path names the place at `keys`."""
+    return keys_or_reason(path, data) == keys

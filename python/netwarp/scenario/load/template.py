@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from netwarp.names import NAME
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import load_scenario
+from netwarp.values.names import NAME
 
 TEMPLATE = """\
 # {name}: what this network is to show.

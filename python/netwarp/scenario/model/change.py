@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from netwarp.fields import (
+from netwarp.lab_format.wires import CHANGING
+from netwarp.values.fields import (
     Directed,
     Duration,
     DurationDistribution,
@@ -17,7 +18,6 @@ from netwarp.fields import (
     about,
     either_direction,
 )
-from netwarp.lab_format.wires import CHANGING
 
 _OF_A_FLOW = {"link": None, "delay": None, "flow": "web"}
 

@@ -7,8 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from netwarp import units
-from netwarp.fields import (
+from netwarp.scenario.model.link import Link
+from netwarp.scenario.model.node import Node
+from netwarp.scenario.model.run import MAX_RUN_NS
+from netwarp.scenario.model.scenario import Scenario
+from netwarp.scenario.model.workload import COMMAND_LIMIT_S, COMMAND_MEMORY_BYTES, Workload
+from netwarp.values import units
+from netwarp.values.fields import (
     ClockOffset,
     Duration,
     Model,
@@ -21,11 +26,6 @@ from netwarp.fields import (
     kind,
     quantity_pattern,
 )
-from netwarp.scenario.model.link import Link
-from netwarp.scenario.model.node import Node
-from netwarp.scenario.model.run import MAX_RUN_NS
-from netwarp.scenario.model.scenario import Scenario
-from netwarp.scenario.model.workload import COMMAND_LIMIT_S, COMMAND_MEMORY_BYTES, Workload
 
 DEFAULT_RATE_BPS = 10**10
 UNLIMITED = "unlimited"

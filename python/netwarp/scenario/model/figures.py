@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from netwarp.fields import Model
 from netwarp.scenario.errors import did_you_mean
+from netwarp.values.fields import Model
 
 KINDS = ("auto", "bar", "line", "box", "heatmap", "cdf")
 

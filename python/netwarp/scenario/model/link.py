@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
-from netwarp.fields import (
+from netwarp.lab_format.wires import PROPERTIES
+from netwarp.lab_format.wires.netem import Jitter, LossModel
+from netwarp.scenario.model.trace import Trace, TraceField
+from netwarp.values.fields import (
     Directed,
     InterfaceName,
     Line,
@@ -18,9 +21,6 @@ from netwarp.fields import (
     both_directions,
     either_direction,
 )
-from netwarp.lab_format.wires import PROPERTIES
-from netwarp.lab_format.wires.netem import Jitter, LossModel
-from netwarp.scenario.model.trace import Trace, TraceField
 
 Addresses = Annotated[
     tuple[str, ...],

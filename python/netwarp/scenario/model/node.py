@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netwarp.fields import (
+from netwarp.values.fields import (
     Duration,
     Model,
     Sysctl,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from netwarp.constants import ETHERNET_HEADER_BYTES
-from netwarp.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
+from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
 
 BYTES = 1504
 """Bytes that one opportunity delivers: PACKET_SIZE in mm-link's link_queue.hh."""

@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from netwarp.flows import flow_fields
-from netwarp.json_values import Json, JsonObject, as_table
 from netwarp.lab_format.wires import BY_NAME
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
 from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.source import split_dotted
 from netwarp.scenario.toml import TomlSyntaxError, parse_toml
+from netwarp.values.json_values import Json, JsonObject, as_table
 
 PLAIN = ("duration", "warmup", "modules", "kernel")
 SET_ONLY = ("name", "summary", "seeds", "figures", "views", "baseline")
@@ -110,12 +110,20 @@ def with_value(data: JsonObject, keys: tuple[str, ...], value: Any) -> dict[str,
     return copy
 
 
-def value_at(path: str, data: JsonObject) -> Any:
-    """The file's value at a path, as written; None if it is missing. Raises ValueError as `resolve_path`."""
+def keys_or_reason(path: str, data: JsonObject) -> tuple[str, ...] | str:
+    """The keys of a path as `resolve_path` finds them, or the sentence that says why it has none."""
+    try:
+        return resolve_path(path, data)
+    except ValueError as error:
+        return str(error)
+
+
+def value_at(keys: tuple[str, ...], data: JsonObject) -> Any:
+    """The file's value at these keys, as written; None if it is missing."""
     value: Any = data
-    for key in resolve_path(path, data):
+    for key in keys:
         if isinstance(value, list | tuple):
-            value = value[_number_in(path, key)]
+            value = value[_number_in(keys[0], key)]
         else:
             value = value.get(key) if isinstance(value, Mapping) else None
     return value

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from netwarp import units
-from netwarp.fields import (
+from netwarp.values import units
+from netwarp.values.fields import (
     Line,
     Model,
     Name,

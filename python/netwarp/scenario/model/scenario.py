@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, PrivateAttr
 
-from netwarp.fields import (
-    Duration,
-    KernelName,
-    Model,
-    Name,
-    OnDemand,
-    PositiveDuration,
-    about,
-)
 from netwarp.flows import Flow
-from netwarp.module import Module, ModuleField, module_of
-from netwarp.names import KERNEL_NAME
+from netwarp.modules.named import Module, ModuleField, module_of
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.model.change import Change, Tuner
 from netwarp.scenario.model.figures import FigureField
@@ -28,6 +19,16 @@ from netwarp.scenario.model.study import Case, Expectation, Seeds
 from netwarp.scenario.model.views import view_name
 from netwarp.scenario.model.workload import Workload, of_flows
 from netwarp.scenario.source import Source
+from netwarp.values.fields import (
+    Duration,
+    KernelName,
+    Model,
+    Name,
+    OnDemand,
+    PositiveDuration,
+    about,
+)
+from netwarp.values.names import KERNEL_NAME
 
 
 class Scenario(Model):
@@ -114,6 +115,8 @@ class Scenario(Model):
     )
 
     _source: Source | None = PrivateAttr(default=None)
+    _keys: Mapping[str, tuple[str, ...]] = PrivateAttr(default_factory=dict)
+    """Path of an axis or of a case's setting → its keys."""
 
     @property
     def workload(self) -> Workload:
@@ -149,6 +152,10 @@ class Scenario(Model):
         if self._source is None:
             raise ScenarioError("this scenario was not made by load_scenario, so it has no source")
         return self._source
+
+    def keys_of(self, path: str) -> tuple[str, ...]:
+        """The keys of the path of an axis, or of what a case sets, as they were found when it was validated."""
+        return self._keys[path]
 
 
 SECTIONS: tuple[Literal["nodes", "links", "flows", "tuners"], ...] = ("nodes", "links", "flows", "tuners")

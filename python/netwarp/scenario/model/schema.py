@@ -8,7 +8,7 @@ from typing import Any
 from netwarp.lab_format.wires.netem import Jitter, RandomLoss
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.views import known_views
-from netwarp.units import format_duration, format_percent
+from netwarp.values.units import format_duration, format_percent
 
 _DIRECTED = "Directed_"
 NOTES = ("refused", "beside")

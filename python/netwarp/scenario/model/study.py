@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from netwarp import units
-from netwarp.fields import (
+from netwarp.values import units
+from netwarp.values.fields import (
     Label,
     Model,
     about,

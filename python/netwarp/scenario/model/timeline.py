@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from netwarp.fields import Distribution
 from netwarp.lab_format.wires import BY_NAME, CHANGING, PROPERTIES
 from netwarp.lab_format.wires.netem import Jitter, RandomLoss
 from netwarp.scenario.model import Change, Scenario
 from netwarp.scenario.source import Keys
-from netwarp.units import format_duration
+from netwarp.values.fields import Distribution
+from netwarp.values.units import format_duration
 
 CHANGEABLE = ("rate", *(found.name for found in CHANGING), "queue")
 """The properties of a link that may change."""

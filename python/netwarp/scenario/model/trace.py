@@ -23,13 +23,13 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
-from netwarp.fields import Model
-from netwarp.files import FolderOf, folder_in, read_file
-from netwarp.json_values import JsonObject, as_table, varied
+from netwarp.common.words import did_you_mean
 from netwarp.lab_format.wires.netem import LossModel, parse_loss
 from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
-from netwarp.units import parse_duration, parse_positive_rate
-from netwarp.words import did_you_mean
+from netwarp.values.fields import Model
+from netwarp.values.files import FolderOf, folder_in, read_file
+from netwarp.values.json_values import JsonObject, as_table, varied
+from netwarp.values.units import parse_duration, parse_positive_rate
 
 COLUMNS = ("time", "rate", "delay", "loss")
 KEPT = "traces"

@@ -11,7 +11,6 @@ from netwarp.scenario.check.changes import change_of_queue
 from netwarp.scenario.errors import COMMAND_LINE, Problem
 from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import Case, Scenario
-from netwarp.scenario.model.paths import resolve_path
 from netwarp.scenario.model.timeline import timeline
 from netwarp.scenario.points.resolve import Resolver
 from netwarp.scenario.points.sweep import Axis, Point, axes_of, cases_of, replaced_cases, with_swept_cases
@@ -77,7 +76,7 @@ def _origin(keys: Keys, point: Point, axes: tuple[Axis, ...], scenario: Scenario
         if axis.keys[: len(wanted)] == wanted:
             return "sweep", axis.path
     for path in point.case.set if point.case else ():
-        if point.case and resolve_path(path, scenario.source.data)[: len(wanted)] == wanted:
+        if point.case and scenario.keys_of(path)[: len(wanted)] == wanted:
             return "cases", scenario.cases.index(point.case), "set", path
     return keys
 

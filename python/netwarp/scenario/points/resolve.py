@@ -15,7 +15,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from netwarp.module import names_modules
+from netwarp.modules.named import names_modules
 from netwarp.scenario.check.links import check_link
 from netwarp.scenario.check.scenario import check_scenario
 from netwarp.scenario.errors import Problem
@@ -83,9 +83,9 @@ class Resolver:
         }
         self._axis_sections = [section_of(axis.keys) for axis in axes]
         # Changes over time are checked against the state of a link at the start.
-        paths = [axis.path for axis in axes] + [path for case in base.cases for path in case.set]
+        paths = [*(axis.keys for axis in axes), *(base.keys_of(path) for case in base.cases for path in case.set)]
         changes = base.changes or any(link.trace.of(direction) for link in base.links.values() for direction in (0, 1))
-        changes = changes or any("trace" in path.split(".") for path in paths)
+        changes = changes or any("trace" in keys for keys in paths)
         alone = _INDEPENDENT - {*DIRECTED, "mtu"} if changes else _INDEPENDENT
         if names_modules(base.source.data):
             alone -= {"cc"}  # two modules may conflict
@@ -96,7 +96,7 @@ class Resolver:
         touched: dict[SectionKey, list[int]] = {}
         for position, section in enumerate(self._axis_sections):
             touched.setdefault(section, []).append(position)
-        for keys, _ in case_settings(point.case, self.base.source.data) if point.case else ():
+        for keys, _ in case_settings(point.case, self.base):
             touched.setdefault(section_of(keys), [])
         found: dict[SectionKey, Section] = {}
         valid = True
@@ -131,9 +131,7 @@ class Resolver:
             else:
                 table = update.setdefault(key[0], dict(getattr(self.base, key[0])))
                 table[key[1]] = section.value
-        scenario = self.base.model_copy(update=update)
-        scenario._source = self.base.source
-        return scenario
+        return self.base.model_copy(update=update)
 
     def canonical(self, replaced: Mapping[SectionKey, Section]) -> str:
         """Canonical JSON of everything that decides a run's result, without the fields in `UNCOUNTED`.
@@ -165,7 +163,7 @@ class Resolver:
     def _validate(self, key: SectionKey, case: Case | None, chosen: list[tuple[Axis, int]]) -> Section | None:
         data: Mapping[str, Any] = self.base.source.data
         origins: list[tuple[tuple[str, ...], Keys, object]] = []
-        for keys, value in case_settings(case, data):
+        for keys, value in case_settings(case, self.base):
             if section_of(keys) == key and case is not None:
                 data = with_value(data, keys, value)
                 index = self.base.cases.index(case)
@@ -196,7 +194,6 @@ class Resolver:
         self._checked.add(signature)
         found = list(check_scenario(self.scenario(replaced, self.base.seeds[0])))
         if found:
-            data = self.base.source.data
             origins: list[tuple[tuple[str, ...], Keys, object]] = [
                 (axis.keys, ("sweep", axis.path), axis.values[index])
                 for axis, index in zip(self.axes, point.indices, strict=True)
@@ -205,7 +202,7 @@ class Resolver:
                 number = self.base.cases.index(point.case)
                 origins += [
                     (keys, ("cases", number, "set", ".".join(keys)), value)
-                    for keys, value in case_settings(point.case, data)
+                    for keys, value in case_settings(point.case, self.base)
                 ]
             self._report(found, origins)
 

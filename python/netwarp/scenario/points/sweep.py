@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netwarp.json_values import Json, JsonObject, as_table
 from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.model import Case, Scenario
-from netwarp.scenario.model.paths import resolve_path, swept_path
-from netwarp.scenario.source import Source
+from netwarp.scenario.model.paths import swept_path
+from netwarp.values.json_values import Json, JsonObject, as_table
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class Point:
 
 def axes_of(scenario: Scenario) -> tuple[Axis, ...]:
     """The axes in file order."""
-    data = scenario.source.data
-    return tuple(Axis(path, resolve_path(path, data), tuple(values)) for path, values in scenario.sweep.items())
+    return tuple(Axis(path, scenario.keys_of(path), tuple(values)) for path, values in scenario.sweep.items())
 
 
 def cases_of(scenario: Scenario, names: Sequence[str] | None = None) -> tuple[Case | None, ...]:
@@ -86,35 +84,33 @@ def with_swept_cases(scenario: Scenario) -> Scenario:
 
 def replaced_cases(scenario: Scenario) -> list[tuple[Axis, str, list[Case]]]:
     """The axes that replace cases, the option that gave each, and the cases."""
-    source = scenario.source
     found = []
     for axis in axes_of(scenario):
-        given = source.overrides.get(f'sweep."{axis.path}"')
-        setting = [case for case in scenario.cases if any(_overlap(axis.keys, own) for own in _paths(case, source))]
-        if given and setting and all(_paths(case, source) == [axis.keys] for case in setting):
+        given = scenario.source.overrides.get(f'sweep."{axis.path}"')
+        setting = [case for case in scenario.cases if any(_overlap(axis.keys, own) for own in _keys(case, scenario))]
+        if given and setting and all(_keys(case, scenario) == [axis.keys] for case in setting):
             found.append((axis, given, setting))
     return found
 
 
-def _paths(case: Case, source: Source) -> list[tuple[str, ...]]:
-    return [keys for keys, _ in case_settings(case, source.data)]
+def _keys(case: Case, scenario: Scenario) -> list[tuple[str, ...]]:
+    return [keys for keys, _ in case_settings(case, scenario)]
 
 
 def check_given(scenario: Scenario, cases: Sequence[Case | None]) -> None:
     """Refuse `--set` and `--sweep` of a path that one of the cases sets. Raises ScenarioError."""
-    data = scenario.source.data
     problems = []
     for path, given in scenario.source.overrides.items():
         axis = swept_path(path)
         if path.startswith("cases.") or (axis is not None and axis not in scenario.sweep):
             continue  # it has replaced cases
-        keys = tuple(path.split(".")) if axis is None else resolve_path(axis, data)
-        setting = [case for case in cases if case and any(_overlap(keys, own) for own in _paths(case, scenario.source))]
+        keys = tuple(path.split(".")) if axis is None else scenario.keys_of(axis)
+        setting = [case for case in cases if case and any(_overlap(keys, own) for own in _keys(case, scenario))]
         if setting:
             named = ", ".join(f'"{case.name}"' for case in setting[:3]) + (" …" if len(setting) > 3 else "")
             why = f"the case {named} sets this as well" if len(setting) == 1 else f"the cases {named} set this as well"
             instead = "choose others with --case, or copy the scenario with `netwarp new NAME --from` and edit it"
-            if axis is None and all(keys in _paths(case, scenario.source) for case in setting):
+            if axis is None and all(keys in _keys(case, scenario) for case in setting):
                 instead = f"replace that with --set 'cases.{given.removeprefix('--set ')}', {instead}"
             problems.append(Problem(f"{why}; {instead}", given, None, COMMAND_LINE))
     if problems:
@@ -133,6 +129,6 @@ def points_of(axes: Sequence[Axis], cases: Sequence[Case | None]) -> Iterator[Po
             yield Point(case, indices)
 
 
-def case_settings(case: Case | None, data: JsonObject) -> list[tuple[tuple[str, ...], Any]]:
+def case_settings(case: Case | None, scenario: Scenario) -> list[tuple[tuple[str, ...], Any]]:
     """The settings of a case, as keys and values."""
-    return [(resolve_path(path, data), value) for path, value in (case.set if case else {}).items()]
+    return [(scenario.keys_of(path), value) for path, value in (case.set if case else {}).items()]

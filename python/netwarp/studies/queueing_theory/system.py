@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
 from netwarp.flows import kind_of
 from netwarp.lab_format.model import Lab
-from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.studies.queueing_theory.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
+from netwarp.values.qdisc import Qdisc
 
 HEADER_BYTES = {
     f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netwarp.analysis.queue.red import Red, averages, backlog_found, drop_probabilities, red_of
-from netwarp.qdisc import Qdisc
 from netwarp.stats.intervals import normal_interval
 from netwarp.store.codes import Fate
 from netwarp.store.errors import StoreError
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
+from netwarp.values.qdisc import Qdisc
 
 STEPS = 16
 """The number of steps into which the averages between min and max are divided."""

@@ -21,6 +21,7 @@ from typing import Any
 
 import polars as pl
 
+from netwarp.common.words import capital
 from netwarp.store.files import write_atomic, write_text
 from netwarp.store.findings import Finding
 from netwarp.studies.three_node.contrasts import (
@@ -38,7 +39,6 @@ from netwarp.studies.three_node.contrasts import (
 from netwarp.studies.three_node.factors import OPEN
 from netwarp.studies.three_node.judgement import MIN_SEEDS
 from netwarp.studies.three_node.tables import Condition
-from netwarp.words import capital
 
 NAME = "recommendations.csv"
 _SCHEMA = pl.Schema(dict.fromkeys(("about", "kind", "sentence", "published"), pl.String))

@@ -7,6 +7,7 @@ from statistics import stdev
 
 import polars as pl
 
+from netwarp.common.threads import on_each
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
@@ -27,7 +28,6 @@ from netwarp.studies.three_node.columns import (
 from netwarp.studies.three_node.factors import Factors, factors_of
 from netwarp.studies.three_node.queues import queues_of
 from netwarp.studies.three_node.traffic import tcp_flows, traffic
-from netwarp.threads import on_each
 
 _FILES = {"client": "client_iperf3.pcap", "bottleneck": "bottleneck.pcap", "server": "server.pcap"}
 """The names of the captures in the published tables."""

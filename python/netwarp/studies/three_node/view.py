@@ -26,7 +26,7 @@ FOLDER = "three-node"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
-    """Write the study's tables and figures into `three-node/`; see `netwarp.views.View`.
+    """Write the study's tables and figures into `three-node/`; see `netwarp.steps.views.View`.
 
     Comparisons with the published numbers are left out if a result has none of the published scenarios.
     """

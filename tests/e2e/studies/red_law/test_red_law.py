@@ -10,7 +10,7 @@ from e2e_command import netwarp
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair
 from netwarp.analysis.queue.red import red_of
-from netwarp.qdisc import Qdisc
+from netwarp.values.qdisc import Qdisc
 
 QUEUES = [
     "red limit 400000 min 30000 max 90000 avpkt 1500 burst 30 bandwidth 10mbit probability 0.1",

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from mutate import damage, mutate_by_name
-from netwarp.evaluation import analyse_again
 from netwarp.lab_format.quantities import MAX_RUN_NS
+from netwarp.steps.evaluation import analyse_again
 from netwarp.store.errors import StoreError
 from netwarp.studies.three_node.imports.errors import UnreadableError
 from netwarp.studies.three_node.imports.ifstat import read_ifstat

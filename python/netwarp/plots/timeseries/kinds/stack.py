@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from netwarp.common.words import capital
 from netwarp.plots.labels import is_ordered, slug
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
 from netwarp.plots.timeseries.figure_specs import spec_of, subtitle
@@ -13,7 +14,6 @@ from netwarp.plots.timeseries.kinds.base import Call, Kind, Made, Records, Scrip
 from netwarp.plots.timeseries.run_set import RunSet, some
 from netwarp.plots.timeseries.scale import shows_log
 from netwarp.store.result import ResultDir
-from netwarp.words import capital
 
 _STACK = "stack-"
 _MAX_STACKED = 3

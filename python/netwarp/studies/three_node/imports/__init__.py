@@ -1,1 +1,1 @@
-"""Imports measurements of the scripts as a result (`netwarp.imports`). It writes records, not metrics."""
+"""Imports measurements of the scripts as a result (`netwarp.steps.imports`). It writes records, not metrics."""

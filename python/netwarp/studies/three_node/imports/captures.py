@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from netwarp.agent import find_observer
+from netwarp.common.agent import find_observer
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular
 from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable

@@ -13,11 +13,11 @@ from typing import TypedDict
 
 from pydantic import ValidationError
 
-from netwarp.json_values import Json, JsonObject
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content
 from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
 from netwarp.studies.three_node.imports.iperf3_document import Document, Sum
+from netwarp.values.json_values import Json, JsonObject
 
 _MAX_BYTES = 64 << 20
 _SHORTEST_S = 1e-3

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from netwarp.names import made_label
 from netwarp.store.errors import LayoutError, store_errors
+from netwarp.values.names import made_label
 
 ROLES = ("client", "bottleneck", "server")
 TESTS = {"tcp": "tcp.json", "udp": "udp.json"}

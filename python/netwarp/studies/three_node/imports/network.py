@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netwarp.flows import iperf3 as iperf3_flows
-from netwarp.json_values import Json
 from netwarp.studies.three_node.imports.iperf3 import Iperf3Test
+from netwarp.values.json_values import Json
 
 VIEW = "three-node"
 _FIRST_INDEX = 11

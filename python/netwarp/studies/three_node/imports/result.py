@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from netwarp.execute.manifest import manifest
-from netwarp.imports import Imported, Note
 from netwarp.plan import ID_DIGITS
+from netwarp.steps.imports import Imported, Note
 from netwarp.store.digests import digest_file
 from netwarp.store.documents import PlanJson, PlannedRunJson
 from netwarp.store.errors import StoreError

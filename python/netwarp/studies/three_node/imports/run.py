@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from netwarp.flows import iperf3 as iperf3_flows
-from netwarp.imports import Note
 from netwarp.lab_format.quantities import MAX_RUN_NS
+from netwarp.steps.imports import Note
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import read_content, write_json

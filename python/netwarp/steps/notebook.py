@@ -238,14 +238,14 @@ def _picture(figures: "Iterator[tuple[str, Figure]]") -> str:
 
 
 def _overview(result: ResultDir) -> "Iterator[tuple[str, Figure]]":
-    """Figures of a result, the most important first; for a result without axes and seeds, those of its run."""
+    """Figures of a result, first those that show a difference; for a result without axes and seeds its run's."""
     from netwarp.plots.charts.kinds import KINDS  # noqa: PLC0415
     from netwarp.plots.charts.metric import charts  # noqa: PLC0415
-    from netwarp.plots.charts.overview import wishes  # noqa: PLC0415
+    from netwarp.plots.charts.overview import wishes_that_differ  # noqa: PLC0415
 
     if len(good := result.good) == 1:
         yield from _over_time(result.run(good[0].id))
-    for wish in wishes(result) if good else ():
+    for wish in wishes_that_differ(result) if good else ():
         try:
             for _, kind, chart in charts(result, wish.metric, wish.by, wish.kind):
                 yield f"{chart.title}; {chart.subtitle}", KINDS[kind](chart)

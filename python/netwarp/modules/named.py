@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
-from netwarp import c_source
-from netwarp.c_source import CONGESTION_CONTROL, QDISC, Registered, registered
-from netwarp.fields import Model
-from netwarp.files import FolderOf, folder_in, read_file
-from netwarp.json_values import JsonObject, as_list, as_table, varied
-from netwarp.words import did_you_mean
+from netwarp.common.words import did_you_mean
+from netwarp.modules import c_source
+from netwarp.modules.c_source import CONGESTION_CONTROL, QDISC, Registered, registered
+from netwarp.values.fields import Model
+from netwarp.values.files import FolderOf, folder_in, read_file
+from netwarp.values.json_values import JsonObject, as_list, as_table, varied
 
 KEPT = "modules"
 """The folder of a result that holds the sources of the modules which its scenario names."""

@@ -10,21 +10,21 @@ from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.common.scratch import RUNS, scratch
+from netwarp.common.terminal import Terminal
 from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
-from netwarp.evaluation import scenario_of, summarise
 from netwarp.execute import execute
 from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
-from netwarp.json_values import JsonObject
 from netwarp.plan import Plan, Run, make_plan
-from netwarp.scratch import RUNS, scratch
+from netwarp.steps.evaluation import scenario_of, summarise
+from netwarp.steps.study import keep_files, note_warnings
 from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import keep_files, note_warnings
-from netwarp.terminal import Terminal
+from netwarp.values.json_values import JsonObject
 
 
 @dataclass(frozen=True)

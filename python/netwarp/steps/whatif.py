@@ -18,19 +18,19 @@ from rich.console import Console
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.engines import Engine
 from netwarp.explain import ChosenRun, Explanation, explain, open_pair
-from netwarp.json_values import JsonObject
 from netwarp.lab_format.wires import LabWire
 from netwarp.lab_format.wires.netem import LossModel
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.model.paths import toml
+from netwarp.steps.study import make_study
 from netwarp.store.description import End
 from netwarp.store.errors import SelectionError
 from netwarp.store.files import read_text
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
-from netwarp.study import make_study
-from netwarp.units import format_duration, parse_duration
+from netwarp.values.json_values import JsonObject
+from netwarp.values.units import format_duration, parse_duration
 
 _PACKET = re.compile(r"(?:(?P<flow>[^@#]+)@)?(?P<place>[^@#]+:[^@#]+)(?:#(?P<number>\d+)|@(?P<time>[^@#]+))")
 _GRAMMAR = "PLACE#NUMBER, FLOW@PLACE#NUMBER or PLACE@TIME, such as bottleneck:r1#1234, bulk@bottleneck:r1#221"

@@ -15,22 +15,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT, OBSERVER, AgentError, confinement_here, find_agent
-from netwarp.constants import SEARCH_PATH
+from netwarp.common.agent import AGENT, OBSERVER, AgentError, confinement_here, find_agent
+from netwarp.common.scratch import CONNECTIONS, MEMORY, RUNS, clean_stale
+from netwarp.common.terminal import Terminal
+from netwarp.engines.base import EngineError
 from netwarp.engines.host.leftovers import leftovers
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
 from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_places, memory_problem
 from netwarp.engines.orphans import end_machine, machines
-from netwarp.flows import KINDS
+from netwarp.engines.tools import find_tools, tools_digest
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
-from netwarp.kernels.cache import TEMPORARY, digest_of
+from netwarp.kernels.cache import TEMPORARY, digest_of, packaged_kernel
 from netwarp.kernels.commands import WORK, confined
 from netwarp.kernels.recipe import DEFAULT_SERIES
 from netwarp.kernels.source import find_source
-from netwarp.scratch import CONNECTIONS, MEMORY, RUNS, clean_stale
-from netwarp.terminal import Terminal
 
-_CHECKOUT = Path(__file__).resolve().parents[2]
+_CHECKOUT = Path(__file__).resolve().parents[3]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 # program → (Debian package, its purpose for netwarp)
@@ -44,19 +44,6 @@ _BUILD_PROGRAMS = {
     "patch": ("patch", "applies netwarp's changes to the kernel"),
     "tar": ("tar", "unpacks the kernel source"),
     "xz": ("xz-utils", "unpacks the kernel source"),
-}
-_LAB_PROGRAMS = {
-    "ip": ("iproute2", "builds networks"),
-    "tc": ("iproute2", "sets up queues"),
-    "ethtool": ("ethtool", "switches offloads"),
-    "ping": ("iputils-ping", "the tool `ping` of flows"),
-    "tcpdump": ("tcpdump", "reads captures"),
-    "insmod": ("kmod", "loads congestion controls of your own"),
-    **{
-        program: (package, f"the tool `{kind.tool}` of flows")
-        for kind in KINDS.values()
-        for program, package in kind.programs.items()
-    },
 }
 # header → Debian package
 _HEADERS = {"libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev"}
@@ -93,16 +80,20 @@ class CheckResult:
 
 
 def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
-    """Check everything that building and running labs needs; problems are results, not exceptions."""
+    """Check everything that running labs needs, and building the kernel unless a wheel has it; problems are results,
+    not exceptions."""
     environ = os.environ if environ is None else environ
-    results = [_program(name, *facts) for name, facts in (_BUILD_PROGRAMS | _LAB_PROGRAMS).items()]
-    results += [_header(header, package) for header, package in _HEADERS.items()]
+    results: list[CheckResult] = []
+    if (_CHECKOUT / "Cargo.toml").is_file() or packaged_kernel() is None:
+        results += [_program(name, *facts) for name, facts in _BUILD_PROGRAMS.items()]
+        results += [_header(header, package) for header, package in _HEADERS.items()]
+        results.append(_source(environ))
     if (_CHECKOUT / "Cargo.toml").is_file():
         results.append(_cargo())
     checks: list[Callable[[], CheckResult]] = [
-        lambda: _source(environ),
         lambda: _kernel(environ),
         _agent,
+        _tools,
         lambda: _installed("observer", OBSERVER),
         lambda: _memory(environ),
         _tracing,
@@ -143,8 +134,7 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
 
 
 def _program(name: str, package: str, purpose: str) -> CheckResult:
-    # A lab's programs are searched for in the lab's search path, which differs from a usual user's PATH.
-    found = shutil.which(name, path=SEARCH_PATH if name in _LAB_PROGRAMS else None)
+    found = shutil.which(name)
     if found:
         return CheckResult(name, True, found)
     return CheckResult(name, False, f"The program `{name}` is not installed ({purpose}).", _install(package))
@@ -213,16 +203,29 @@ def _agent() -> CheckResult:
     return _installed("agent", AGENT)
 
 
+def _tools() -> CheckResult:
+    """Check for the programs that netwarp runs in labs."""
+    try:
+        return CheckResult("tools", True, f"{find_tools()} (sha256 {tools_digest()})")
+    except EngineError as error:
+        return CheckResult("tools", False, str(error), _again("netwarp-tools"))
+
+
 def _installed(name: str, program: str) -> CheckResult:
     """Check for one of netwarp's programs, which are installed with it."""
     beside = Path(sys.executable).parent / program
     found = str(beside) if beside.exists() else shutil.which(program)
-    fix = "make setup" if (_CHECKOUT / "Makefile").is_file() else "pip install --force-reinstall netwarp"
+    fix = _again("netwarp")
     if found is None:
         return CheckResult(name, False, f"`{program}` is neither at {beside} nor on PATH.", fix)
     if not os.access(found, os.X_OK):
         return CheckResult(name, False, f"{found} is not executable.", f"chmod a+x {shlex.quote(found)}")
     return CheckResult(name, True, found)
+
+
+def _again(package: str) -> str:
+    """The command that installs one of netwarp's packages again."""
+    return "make setup" if (_CHECKOUT / "Makefile").is_file() else f"pip install --force-reinstall {package}"
 
 
 def _memory(environ: Mapping[str, str]) -> CheckResult:

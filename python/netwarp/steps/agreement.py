@@ -6,18 +6,18 @@ from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.common.terminal import Terminal
 from netwarp.compare import Comparison, Row, Verdict, compare, open_input
 from netwarp.compare.formats import as_json as comparison_as_json
 from netwarp.compare.render import weight
 from netwarp.engines import SSH, Engine, EngineError, EngineOptions, find_engine
-from netwarp.json_values import Json
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
+from netwarp.steps.study import make_study
 from netwarp.store.errors import SelectionError
 from netwarp.store.run_status import RunStatus
-from netwarp.study import make_study
-from netwarp.terminal import Terminal
+from netwarp.values.json_values import Json
 
 SEEDS = 6
 """The fewest pairs with which a difference, however large, can be distinguished from chance."""
@@ -111,10 +111,10 @@ def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> st
         f"# How far the engines {a} and {b} agree",
         "",
         f"Written by `netwarp agree --engines {a},{b} --page FILE`, on {machine}. Both engines sampled every",
-        f"10 ms, with the same seeds; {b} is compared with {a} as by `netwarp compare` ([compare.md](compare.md)).",
+        f"10 ms, with the same seeds; {b} is compared with {a} as by `netwarp compare` (docs/compare.md).",
         "*Same* means that no difference that matters is left in the interval, which holds the true one with the",
         "comparison's confidence. Runs that the machine disturbed are repeated once, and left out if they are",
-        "suspect again ([host.md](host.md)).",
+        "suspect again (docs/host.md).",
         "",
         "| scenario | runs | same | unclear | differ |",
         "|---|---|---|---|---|",

@@ -10,13 +10,13 @@ from pathlib import Path
 import polars as pl
 
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS
+from netwarp.common.terminal import Terminal
 from netwarp.engines import Engine, EngineError
-from netwarp.evaluation import Study
-from netwarp.module import FILE, load_module
+from netwarp.modules.named import FILE, load_module
 from netwarp.scenario import Scenario, ScenarioError, load_scenario
 from netwarp.scenario.model.paths import setting_of
-from netwarp.study import make_study
-from netwarp.terminal import Terminal
+from netwarp.steps.evaluation import Study
+from netwarp.steps.study import make_study
 
 _LOOK_S = 0.2
 """The interval of checks for a new save. Editors replace the file by another one, which a watch of inotify(7) on the

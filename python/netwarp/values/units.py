@@ -192,11 +192,6 @@ def format_duration(duration_ns: int) -> str:
     return _format(duration_ns, DURATION_UNITS)
 
 
-def format_size(size_bytes: int) -> str:
-    """Format bytes as text that parses back to the same value: `10MB`."""
-    return _format(size_bytes, SIZE_UNITS)
-
-
 def format_percent(fraction: float) -> str:
     """Format a fraction as a percentage that parses back to the same float: `0.5%`."""
     percent = Decimal(repr(fraction)).scaleb(2)

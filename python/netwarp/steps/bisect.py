@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from netwarp.analysis.summary.expectations import Judgement, check_expectations
+from netwarp.common.scratch import RUNS, scratch
 from netwarp.engines import find_engine
 from netwarp.kernels import BuildFailed, KernelError, cache_directory
 from netwarp.kernels.build import build
@@ -24,9 +25,8 @@ from netwarp.kernels.git import git
 from netwarp.scenario.check.study import SCOPES, check_expectation
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Expectation, Scenario
-from netwarp.scratch import RUNS, scratch
+from netwarp.steps.study import make_study
 from netwarp.store.run_status import RunStatus
-from netwarp.study import make_study
 
 _CONDITION = re.compile(
     rf"(?:(?P<name>\S+)\s+)?(?P<metric>(?:{'|'.join(SCOPES)})\.\w+)(?:\s+of\s+(?P<of>\S+))?"

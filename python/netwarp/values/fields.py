@@ -22,10 +22,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from netwarp import units
-from netwarp.json_values import JsonObject
-from netwarp.names import KERNEL_NAME, NAME, checked_kernel_name, checked_label, checked_name
-from netwarp.qdisc import written
+from netwarp.values import units
+from netwarp.values.json_values import JsonObject
+from netwarp.values.names import KERNEL_NAME, NAME, checked_kernel_name, checked_label, checked_name
+from netwarp.values.qdisc import written
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 AGENT = "netwarp-agent"
-STATIC_AGENT = "netwarp-agent-static"
 OBSERVER = "netwarp-observe"
 FULL_LANDLOCK = 6
 """The version of Landlock that has all features with which a machine is confined."""
@@ -44,11 +43,6 @@ class AgentMissingError(AgentError):
 def find_agent() -> Path:
     """The agent's binary: beside the running Python, else on the PATH. Raises AgentMissingError."""
     return _find(AGENT, "which runs labs: `make setup` installs it")
-
-
-def find_static_agent() -> Path:
-    """The static agent: one file without libraries, which runs on other machines. Raises AgentMissingError."""
-    return _find(STATIC_AGENT, "the agent as one file for other machines: `make static-agent` builds it, once")
 
 
 def find_observer() -> Path:

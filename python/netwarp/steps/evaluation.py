@@ -12,10 +12,14 @@ from netwarp.analysis.run.run_metrics import compute_metrics, is_current
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked, check_expectations
 from netwarp.analysis.summary.harm import with_harm
+from netwarp.common.terminal import Terminal
+from netwarp.common.threads import on_each
+from netwarp.common.words import nearest
 from netwarp.execute import Execution
-from netwarp.notebook import Result, Run, result_html
 from netwarp.plots.look import Look
 from netwarp.scenario import Scenario, parse_scenario
+from netwarp.steps.notebook import Result, Run, result_html
+from netwarp.steps.views import write_views
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.files import make_folder, read_text, write_text
 from netwarp.store.findings import NAME as FINDINGS
@@ -23,10 +27,6 @@ from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
 from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.run_status import RunStatus
-from netwarp.terminal import Terminal
-from netwarp.threads import on_each
-from netwarp.views import write_views
-from netwarp.words import nearest
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, re
 from netwarp.execute import Execution, execute
 from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
-from netwarp.module import KEPT as MODULES
-from netwarp.module import module_files
+from netwarp.modules.named import KEPT as MODULES
+from netwarp.modules.named import module_files
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.scenario import Scenario
@@ -30,9 +30,9 @@ from netwarp.store.printed import excerpt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from netwarp.evaluation import Study
     from netwarp.execute.execution import Progress
     from netwarp.execute.progress import RunProgress
+    from netwarp.steps.evaluation import Study
 
 _EXCERPT_LINES = 10
 """The lines of each stream that are shown of a command whose run failed."""
@@ -103,7 +103,7 @@ def make_study(
                 """Load the modules that evaluate and draw, here and in the helpers."""
                 if plots:
                     at_hand.start(helpers_for_runs(len(plan)))
-                from netwarp.evaluation import load_drawing
+                from netwarp.steps.evaluation import load_drawing
 
                 if plots:
                     load_drawing()
@@ -113,8 +113,8 @@ def make_study(
                 make = local if dask is None else _on_cluster(dask, console)
                 execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=hears)
             # Imported only now, after the runs are made.
-            from netwarp.evaluation import evaluate
-            from netwarp.notebook import Result
+            from netwarp.steps.evaluation import evaluate
+            from netwarp.steps.notebook import Result
 
             shown = console or _terminal()
             study = evaluate(Result(result.path), scenario, execution, plots=plots, page=page, console=shown)
@@ -142,7 +142,7 @@ def say_notes(notes: Sequence[str], console: "Console | None") -> None:
 
 def _terminal() -> "Console":
     # Imported lazily: a live command, of which only the output is shown, needs no console before it has ended.
-    from netwarp.terminal import Terminal
+    from netwarp.common.terminal import Terminal
 
     return Terminal(stderr=True)
 

@@ -1,0 +1,141 @@
+"""The wheels, installed by pip alone in minimal roots of other distributions by an ordinary user: the same bytes.
+
+It prints, for each root, the seconds and megabytes to the first table. It needs root here, mmdebstrap, mirrors of
+Debian and Ubuntu, and PyPI.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from netwarp.kernels import find_kernel
+
+from bench.repeats import bytes_of_result
+from tools.dist.check import problems
+from tools.dist.kernel import kernel_wheels
+from tools.dist.programs import fetched, read_pins, tools_wheel
+from tools.dist.root import Root, make_root
+from tools.dist.wheels import ROOT
+
+SUITES = ("bookworm", "trixie", "sid", "noble")
+"""Debian 12, 13 and unstable; Ubuntu 24.04."""
+PACKAGES = ("python3", "python3-venv")
+SCENARIO = """\
+name = "everything"
+duration = "5s"
+[nodes]
+h1 = {}
+r1 = { forward = true }
+h2 = {}
+[links.access]
+ends = ["h1", "r1"]
+rate = "1gbit"
+[links.l]
+ends = ["r1", "h2"]
+rate = "20mbit"
+delay = "10ms"
+jitter = "1ms normal"
+loss = "0.1%"
+queue = "fq_codel limit 100"
+[flows.bulk]
+from = "h1"
+to = "h2"
+tool = "bulk"
+[flows.real]
+from = "h1"
+to = "h2"
+tool = "iperf3"
+[flows.probe]
+from = "h1"
+to = "h2"
+tool = "ping"
+[record]
+captures = [{ at = "l:r1", filter = "tcp" }]
+[[changes]]
+at = "2s"
+link = "l"
+queue = "pfifo limit 50"
+"""
+"""Each of netwarp's own programs: tc for queues, iperf3, tcpdump for the filter, and the table of the jitter."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What a root took and made."""
+
+    seconds: float
+    megabytes: float
+    python: str
+    runs: dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheels of this checkout: the programs that `make setup` built, and the present kernel."""
+    place = tmp_path_factory.mktemp("wheels")
+    (built,) = (ROOT / ".venv/wheels").glob("netwarp-*.whl")
+    shutil.copy(built, place)
+    for wheel in kernel_wheels(find_kernel().directory):
+        wheel.write(place)
+    pins = read_pins()
+    tools_wheel(fetched(pins, place / "packages", or_newer=True), pins).write(place)
+    return place
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    for path in tmp_path.iterdir():
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def test_wheels_say_what_they_are_and_need_nothing_of_the_machine(wheels: Path) -> None:
+    assert list(problems(wheels, {})) == []
+
+
+def test_the_same_seed_gives_the_same_bytes_on_each_distribution(wheels: Path, roots: Path) -> None:
+    if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
+        pytest.skip("roots of distributions are made by root, with mmdebstrap")
+    found = {suite: installed(make_root(roots / suite, suite, PACKAGES), wheels) for suite in SUITES}
+    for suite, one in found.items():
+        print(f"{suite}: {one.python}, {one.seconds:.0f} s and {one.megabytes:.0f} MB to the first table")
+    first = found[SUITES[0]].runs
+    assert len(first) > 2
+    assert {suite: one.runs == first for suite, one in found.items()} == dict.fromkeys(SUITES, True)
+
+
+def installed(root: Root, wheels: Path) -> Installed:
+    """Install the wheels in a root and run a scenario; check what an ordinary user sees."""
+    shutil.copytree(wheels, root.home / "wheels", ignore=shutil.ignore_patterns("*devel*", "packages"))
+    (root.home / "everything.toml").write_text(SCENARIO)
+    subprocess.run(["chown", "-R", "1000:1000", root.home], check=True)
+    begin = time.monotonic()
+    said(root, "python3", "-m", "venv", "v")
+    said(root, "sh", "-c", "v/bin/pip install --quiet wheels/*.whl")
+    few = ("--set", "duration=5s", "--sweep", "flows.bulk.cc=cubic")
+    table = said(root, "v/bin/netwarp", "run", "bufferbloat", *few, "-o", "r")
+    seconds = time.monotonic() - begin
+    assert "queue mean" in table or "goodput" in table, table
+    said(root, "v/bin/netwarp", "run", "everything.toml", "--no-plots", "-o", "e")
+    said(root, "v/bin/netwarp", "doctor")
+    size = re.match(r"\d+", said(root, "du", "-sm", "v"))
+    assert size is not None
+    runs = {**bytes_of_result(root.home / "r"), **bytes_of_result(root.home / "e")}
+    python = said(root, "python3", "--version").strip()
+    root.remove()
+    return Installed(seconds, float(size[0]), python, runs)
+
+
+def said(root: Root, *words: str) -> str:
+    """Run a command as the root's ordinary user, which succeeds."""
+    done = root.run(*words)
+    assert done.returncode == 0, f"{root.path.name}: {' '.join(words)}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout + done.stderr

@@ -1,0 +1,127 @@
+"""The wheels of a release, without building one: the same bytes twice, and the checks before a release."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from netwarp.engines.tools import PACKAGE
+from netwarp.kernels.development import KERNEL_PACKAGE, PACKED
+from netwarp.kernels.development import PACKAGE as DEVELOPMENT_PACKAGE
+
+from tools.dist.check import NAMES, problems
+from tools.dist.kernel import kernel_wheels
+from tools.dist.programs import DistError, Pin, read_pins, tools_wheel, unpacked
+from tools.dist.wheels import File, Wheel, netwarp_version
+
+STATIC = "netwarp-0.data/scripts/netwarp-agent"
+
+
+def a_wheel(name: str, files: dict[str, File]) -> Wheel:
+    return Wheel(name, "Files", "MIT", files, {"MIT": b"text"})
+
+
+def a_package(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    """A .deb as dpkg-deb makes it, without its control archive."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz") as archive:
+        for path, content in files.items():
+            info = tarfile.TarInfo(f"./{path}")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        for path, target in (links or {}).items():
+            info = tarfile.TarInfo(f"./{path}")
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            archive.addfile(info)
+    members = {"debian-binary": b"2.0", "data.tar.xz": data.getvalue()}
+    return b"!<arch>\n" + b"".join(
+        f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content + b"\n" * (len(content) % 2)
+        for name, content in members.items()
+    )
+
+
+def test_the_same_files_are_the_same_wheel_which_pip_installs_with_their_modes(tmp_path: Path) -> None:
+    files = {"an_example/__init__.py": File(b""), "an_example/run": File(b"#!/bin/sh\necho works\n", True)}
+    wheel = a_wheel("an-example", files)
+    one, other = wheel.write(tmp_path / "one"), wheel.write(tmp_path / "other")
+    assert one.name == other.name and one.read_bytes() == other.read_bytes()
+    place = tmp_path / "installed"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--target",
+        str(place),
+        str(one),
+    ]
+    subprocess.run(pip, check=True)
+    done = subprocess.run([place / "an_example/run"], capture_output=True, text=True, check=True)
+    assert done.stdout == "works\n"
+    metadata = (place / f"an_example-{netwarp_version()}.dist-info/METADATA").read_text()
+    assert "License-Expression: MIT" in metadata and "License-File: MIT" in metadata
+
+
+def test_the_files_of_a_package_are_found_by_path_or_as_another_version_of_a_library() -> None:
+    files = {"usr/lib/libx.so.1.2": b"library", "sbin/tc": b"program", "usr/share/doc/x/copyright": b"licence"}
+    package = a_package(files, {"usr/lib/libx.so.1": "libx.so.1.2"})
+    pin = Pin("x", "1", "", "x=1", {"lib/libx.so.1": "usr/lib/libx.so.1.1", "programs/tc": "sbin/tc"})
+    wheel = tools_wheel({"x": package}, [pin])
+    assert wheel.files[f"{PACKAGE}/lib/libx.so.1"].content == b"library"
+    assert wheel.files[f"{PACKAGE}/programs/tc"] == File(b"program", program=True)
+    assert wheel.licences == {"x": b"licence"}
+    assert wheel.parts == (("x", "1", hashlib.sha256(package).hexdigest()),), "what the version really is"
+    with pytest.raises(DistError, match=r"The package x has no sbin/ip: correct programs\.toml"):
+        tools_wheel({"x": package}, [Pin("x", "1", "", "x=1", {"programs/ip": "sbin/ip"})])
+    with pytest.raises(DistError, match="does not begin as one"):
+        unpacked(b"<html>")
+
+
+def test_each_library_of_the_programs_is_pinned_with_its_source() -> None:
+    pins = read_pins()
+    places = [place for pin in pins for place in pin.files]
+    assert len(places) == len(set(places))
+    for name in ("tc", "iperf3", "tcpdump"):
+        assert {f"bin/{name}", f"programs/{name}"} <= set(places)
+    assert all(len(pin.sha256) == 64 and "=" in pin.source for pin in pins)
+
+
+def test_a_kernels_wheels_are_where_netwarp_looks_for_them(tmp_path: Path) -> None:
+    for name in ("linux", "config", "description.json", PACKED):
+        (tmp_path / name).write_text(name)
+    facts = {"version": "6.12.1-netwarp", "key": "k", "source_digest": "s", "tree_digest": "t", "compiler": "gcc"}
+    (tmp_path / "kernel.json").write_text(str(facts).replace("'", '"'))
+    kernel, development = kernel_wheels(tmp_path)
+    assert kernel.files[f"{KERNEL_PACKAGE}/linux"].program
+    assert set(development.files) == {f"{DEVELOPMENT_PACKAGE}/__init__.py", f"{DEVELOPMENT_PACKAGE}/{PACKED}"}
+    assert development.requires == (f"netwarp-kernel=={netwarp_version()}",)
+    assert "GPL-2" in kernel.licences
+
+
+def test_what_must_not_be_released_is_named(tmp_path: Path) -> None:
+    for name in NAMES:
+        a_wheel(name.replace("_", "-"), {"file": File(b"x")}).write(tmp_path)
+    assert list(problems(tmp_path, {})) == []
+    dynamic = Path("/bin/sh").read_bytes()
+    bad = {STATIC: File(dynamic, True), "x/y.so": File(dynamic), "z": File(b"at /home/me")}
+    Wheel("netwarp", "", "MIT", bad).write(tmp_path)
+    found = "\n".join(problems(tmp_path, {"/home/me": "a path"}))
+    assert f"{STATIC} loads libraries of the machine" in found
+    assert "x/y.so is a program that is not expected there" in found
+    assert "z has a path in it: /home/me" in found
+    assert "it has no licence" in found
+    (wheel,) = tmp_path.glob("netwarp_tools-*.whl")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("large", b"x" * 9_000_000)
+    assert f"{wheel.name} has 9.0 MB, more than 8" in "\n".join(problems(tmp_path, {}))
+    wheel.unlink()
+    assert "there is no wheel of netwarp_tools" in list(problems(tmp_path, {}))

@@ -1,0 +1,123 @@
+"""Wheels of files that need no build: the same files give the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).parents[2]
+LINUX = "manylinux_2_17_x86_64.musllinux_1_1_x86_64"
+"""Tags of x86-64 Linux for files that bring everything that they load: any C library, older than any Python that
+netwarp supports."""
+
+_DATE = (2026, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class File:
+    """The content of a file, and whether it is a program."""
+
+    content: bytes
+    program: bool = False
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A distribution: its name (`netwarp-tools`), a summary, its licence (SPDX), and its files by their paths.
+
+    The files of `licences` go where installers keep licences; `parts` are listed as its software bill of materials:
+    packages of Debian with their versions and SHA-256 (hex).
+    """
+
+    name: str
+    summary: str
+    licence: str
+    files: Mapping[str, File]
+    licences: Mapping[str, bytes] = field(default_factory=dict)
+    description: str = ""
+    requires: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str, str], ...] = ()
+
+    def write(self, directory: Path) -> Path:
+        """Write the wheel into a directory; return its path."""
+        version = netwarp_version()
+        stem = f"{self.name.replace('-', '_')}-{version}"
+        info = f"{stem}.dist-info"
+        members = {
+            **self.files,
+            **{f"{info}/licenses/{name}": File(content) for name, content in self.licences.items()},
+            **({f"{info}/sboms/{self.name}.cyclonedx.json": File(self._bill(version))} if self.parts else {}),
+            f"{info}/METADATA": File(self._metadata(version).encode()),
+            f"{info}/WHEEL": File(_tags().encode()),
+        }
+        record = "".join(f"{path},{_digest(file.content)},{len(file.content)}\n" for path, file in members.items())
+        members[f"{info}/RECORD"] = File(f"{record}{info}/RECORD,,\n".encode())
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"{stem}-py3-none-{LINUX}.whl"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, file in members.items():
+                entry = zipfile.ZipInfo(name, _DATE)
+                entry.create_system = 3  # Unix, whose permissions follow
+                entry.external_attr = (0o100755 if file.program else 0o100644) << 16
+                archive.writestr(entry, file.content, zipfile.ZIP_DEFLATED, 9)
+        return path
+
+    def _bill(self, version: str) -> bytes:
+        """The bill of materials, in CycloneDX's format (PEP 770 says where it is)."""
+        components = [
+            {
+                "type": "library",
+                "name": name,
+                "version": number,
+                "purl": f"pkg:deb/debian/{name}@{quote(number)}?arch=amd64",
+                "hashes": [{"alg": "SHA-256", "content": digest}],
+            }
+            for name, number, digest in self.parts
+        ]
+        itself = {"type": "application", "name": self.name, "version": version}
+        bill = {
+            "bomFormat": "CycloneDX",
+            "specVersion": "1.5",
+            "version": 1,
+            "metadata": {"component": itself},
+            "components": components,
+        }
+        return json.dumps(bill, indent=1).encode()
+
+    def _metadata(self, version: str) -> str:
+        lines = [
+            "Metadata-Version: 2.4",
+            f"Name: {self.name}",
+            f"Version: {version}",
+            f"Summary: {self.summary}",
+            f"License-Expression: {self.licence}",
+            *(f"License-File: {name}" for name in self.licences),
+            "Requires-Python: >=3.11",
+            *(f"Requires-Dist: {other}" for other in self.requires),
+            "Description-Content-Type: text/markdown",
+            "",
+            self.description,
+        ]
+        return "\n".join(lines)
+
+
+def netwarp_version() -> str:
+    """The version of netwarp, which all its wheels have."""
+    return str(tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"])
+
+
+def _tags() -> str:
+    tags = "".join(f"Tag: py3-none-{platform}\n" for platform in LINUX.split("."))
+    return f"Wheel-Version: 1.0\nGenerator: netwarp\nRoot-Is-Purelib: false\n{tags}"
+
+
+def _digest(content: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
+    return f"sha256={digest.decode()}"

@@ -69,7 +69,7 @@ class FlowBase(Model):
 
     @property
     def starts_together(self) -> bool:
-        """Whether all flows of the group share a start phase, and so start in the same instant."""
+        """Whether all flows of the group share a start phase, and so start at the same instant."""
         return False
 
     def problems(self) -> Iterator[tuple[str, str]]:

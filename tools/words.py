@@ -25,6 +25,7 @@ PATTERNS = {
     r"whoever": "the caller, the user, the one who",
     r"somebody": "the user, another program: name who",
     r"what (?:came|became) of": "the noun: the result, the fate",
+    r"in (?:one|the same) instant": "at the same instant",
     r"(?:lies|stands) in(?! (?:the (?:way|place)|for)\b)": "is in",
 }
 _PATTERN = re.compile("|".join(rf"(?P<p{n}>(?<![A-Za-z]){one}(?![a-z]))" for n, one in enumerate(PATTERNS)), re.I)

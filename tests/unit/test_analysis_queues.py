@@ -1,4 +1,4 @@
-"""A queue's length from its packets, where many things happen in one instant."""
+"""A queue's length from its packets, where many things happen at the same instant."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-//! `incast`: one client asks many senders in the same instant and waits until the last of them has answered, then
+//! `incast`: one client asks many senders at the same instant and waits until the last of them has answered, then
 //! repeats this: partition and aggregate, as in a query to many workers or a read from striped storage (A. Phanishayee
 //! et al.: Measurement and Analysis of TCP Throughput Collapse in Cluster-based Storage Systems, FAST 2008). Each
 //! sender has one TCP connection for the whole flow.

@@ -14,7 +14,7 @@ from netwarp.values.units import format_duration
 class BulkFlow(FlowBase):
     """TCP that always has data to send, until `duration` is over or `bytes` are sent.
 
-    With `connect_ahead` each connection is opened that long before `start`, and all flows of the group start to send in
+    With `connect_ahead` each connection is opened that long before `start`, and all flows of the group start to send at
     the same instant, as the streams of iperf3 -P do. Without it each flow has its own start phase and connects when it
     starts; if its SYN is lost, it connects a second later, through a queue that the others have filled.
     """

@@ -10,7 +10,7 @@ from netwarp.values.fields import Distribution, DurationDistribution, SizeDistri
 
 
 class IncastFlow(FlowBase):
-    """A client on `from` that sends a request to each of `senders` on `to` in the same instant, waits until the last
+    """A client on `from` that sends a request to each of `senders` on `to` at the same instant, waits until the last
     one has responded, pauses (`think`), and repeats. Sizes apply to each sender, which has a persistent TCP
     connection."""
 

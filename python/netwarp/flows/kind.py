@@ -57,19 +57,19 @@ class FlowBase(Model):
         strict=True,
     )
     start: Duration = about(
-        "When it starts. Its start phase, drawn from the seed within `run.start_jitter`, is added.",
+        "When the flow starts. Its start phase, drawn from the seed within `run.start_jitter`, is added.",
         "2s",
         refused=["10s"],
         default=0,
     )
     duration: PositiveDuration | None = about(
-        "How long it lasts; default: to the end of the run.", "5s", refused=["11s"], default=None
+        "How long the flow lasts; default: to the end of the run.", "5s", refused=["11s"], default=None
     )
     family: Literal["ipv4", "ipv6"] = about("The version of IP.", "ipv6", refused=["ipv5"], default="ipv4")
 
     @property
     def starts_together(self) -> bool:
-        """Whether all flows of the group share a start phase, and so start in the same instant."""
+        """Whether all flows of the group share a start phase, and so start at the same instant."""
         return False
 
     def problems(self) -> Iterator[tuple[str, str]]:

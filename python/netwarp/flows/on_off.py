@@ -14,8 +14,10 @@ class OnOffFlow(UdpFlow):
     """UDP at `rate` for a while (`on`), then silence (`off`), repeatedly."""
 
     tool: Literal["on_off"] = about(TOOL, "on_off")
-    on: DurationDistribution = about("How long it sends each time.", "200ms exponential", refused=["200ms normal"])
-    off: DurationDistribution = about("How long it is silent each time.", "1s", refused=[1])
+    on: DurationDistribution = about(
+        "How long the flow sends each time.", "200ms exponential", refused=["200ms normal"]
+    )
+    off: DurationDistribution = about("How long the flow is silent each time.", "1s", refused=[1])
 
     def lab_fields(self, mtu: int) -> OwnFields:
         """The fields of UDP sources, and the lengths of its phases."""

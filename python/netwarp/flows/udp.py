@@ -15,7 +15,7 @@ UDP_HEADER_BYTES = 8
 class UdpFlow(FlowBase):
     """A source that does not wait for answers; `rate` counts frames with all headers, `packet_size` payload."""
 
-    rate: Rate = about("The rate of frames with all their headers, while it sends.", "2mbit", refused=["0bit"])
+    rate: Rate = about("The rate of frames with all their headers, while the flow sends.", "2mbit", refused=["0bit"])
     packet_size: SizeDistribution = about(
         "Payload of a packet in bytes. Sizes drawn from a distribution are limited to what fits into one packet on the "
         "path.",

@@ -23,12 +23,13 @@ _OF_A_FLOW = {"link": None, "delay": None, "flow": "web"}
 
 
 class Change(Model):
-    """A change of a link, or of a group of flows, at an instant of the run. Properties that it does not name stay.
+    """A change of a link, or of a group of flows, at an instant of the run. Properties that the change does not name
+    stay as they are.
 
     [changes.md](changes.md) says what happens to packets that are queued or on the wire, and to flows.
     """
 
-    at: Duration = about("When it happens, counted from the start of the run.", "2s", refused=["10s"])
+    at: Duration = about("When the change happens, counted from the start of the run.", "2s", refused=["10s"])
     link: str | None = about(
         "Which link changes. Give either this or `flow`.", "bottleneck", refused=["botleneck"], default=None
     )
@@ -59,7 +60,7 @@ class Change(Model):
         default=None,
     )
     times: int | None = about(
-        "With `repeat`: how many times it happens in all.",
+        "With `repeat`: how many times the change happens in all.",
         2,
         refused=[0, 9],
         beside={"repeat": "4s"},
@@ -112,7 +113,9 @@ class Tuner(Model):
     """The tuning of some nodes. `run.tuner` names the tuner in use, and a sweep can vary it:
     `"run.tuner" = ["default", "big"]`."""
 
-    nodes: tuple[str, ...] | None = about("Which nodes it tunes; default: all.", ["h1"], refused=[["h9"]], default=None)
+    nodes: tuple[str, ...] | None = about(
+        "The nodes that are tuned; default: all.", ["h1"], refused=[["h9"]], default=None
+    )
     sysctl: Sysctl = about(
         "Sysctls of these nodes' network namespaces.",
         {"net.ipv4.tcp_rmem": "4096 131072 6291456"},

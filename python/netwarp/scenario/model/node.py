@@ -14,7 +14,7 @@ class Node(Model):
     """A host, or a router if it forwards packets. Each node is a network namespace."""
 
     forward: bool = about(
-        "Whether it forwards packets between its interfaces, as a router does.",
+        "Whether the node forwards packets between its interfaces, as a router does.",
         True,
         refused=["yes"],
         default=False,
@@ -27,7 +27,7 @@ class Node(Model):
         default_factory=dict,
     )
     syscall_time: Duration = about(
-        "How long each system call of programs takes here: those of `command` flows, tuners and a shell. Built-in "
+        "How long each system call of a program on this node takes: of `command` flows, tuners and a shell. Built-in "
         "flows make none.",
         "300ns",
         refused=[300],

@@ -34,9 +34,12 @@ from netwarp.values.names import KERNEL_NAME
 class Scenario(Model):
     """A validated scenario; `source` keeps its text."""
 
-    name: Name = about("The name of its results.", "bufferbloat", refused=["two words", ""])
+    name: Name = about("Name of the scenario's results.", "bufferbloat", refused=["two words", ""])
     summary: str = about(
-        "What it shows, in one line; `netwarp list` prints it.", "One flow fills a queue", refused=[1], default=""
+        "What the scenario shows, in one line; `netwarp list` prints it.",
+        "One flow fills a queue",
+        refused=[1],
+        default="",
     )
     duration: PositiveDuration = about(
         "How long a run lasts, in virtual time; at most 30 days.", "30s", refused=[30, "30", "0s", "800h"]
@@ -66,13 +69,13 @@ class Scenario(Model):
         default=(),
     )
     kernel: KernelName | None = about(
-        'The kernel that it runs on: a name of `netwarp kernel list`, or `"stock"`, netwarp\'s own. Default: the '
+        'The kernel of the runs: a name of `netwarp kernel list`, or `"stock"`, netwarp\'s own. Default: the '
         "kernel of `--kernel`. See [kernels.md](kernels.md).",
         "patched",
         refused=[6.1, "", "two words"],
         default=None,
     )
-    changes: tuple[OnDemand[Change], ...] = about("What changes during a run.", default=())
+    changes: tuple[OnDemand[Change], ...] = about("Changes during a run.", default=())
     tuners: dict[Name, OnDemand[Tuner]] = about(
         "Named settings of nodes, or programs that tune them.",
         {"big": {"sysctl": {"net.ipv4.tcp_ecn": 1}}},

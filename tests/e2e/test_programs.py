@@ -127,6 +127,20 @@ def test_a_program_keeps_its_registers(
     assert (run.path / "kept-client.out").read_text() == "kept\n"
 
 
+@pytest.mark.parametrize("env", [{}, {"NETWARP_PTRACE": "1"}], ids=["seccomp", "ptrace"])
+def test_a_program_begins_with_clear_registers(
+    runs: Runs, tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's own process has pointers there, which the host chooses at random (patch 0009)."""
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    options = ("-static", "-nostdlib", "-no-pie", "-fno-stack-protector")
+    program = compiled(Path(__file__).with_name("first_registers.c"), tmp_path / "first", *options)
+    run = runs(pair(flow("first", "command", f'client = ["{program}"]'), duration="2s"), "--read", str(tmp_path))
+    expected = ["control 00 000000000000037f", "mxcsr 00 0000000000001f80"]
+    assert (run.path / "first-client.out").read_text().splitlines() == expected
+
+
 SPINS = """
 import time
 end, reads = time.monotonic() + 1, 0

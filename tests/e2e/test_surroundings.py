@@ -60,6 +60,7 @@ class Odd:
 
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+FILTER = str(Path(__file__).with_name("e2e_filter.py"))
 ODD = {
     "no path": Odd({"PATH": "/nonexistent"}),
     "a preloaded library": Odd({"LD_PRELOAD": f"{LIBRARIES}/libm.so.6"}),
@@ -85,6 +86,12 @@ ODD = {
     "another name of the host's kernel": Odd(prefix=("setarch", "--uname-2.6")),
     "compatible addresses": Odd(prefix=("setarch", "--addr-compat-layout", "--3gb", "--mmap-page-zero")),
     "executable data": Odd(prefix=("setarch", "--read-implies-exec")),
+    "Docker's filter of system calls": Odd(prefix=("python3", FILTER, "EPERM")),
+    "podman's filter of system calls": Odd(prefix=("python3", FILTER, "ENOSYS")),
+    # netwarp would randomise again, but for the filter.
+    "addresses that are not random": Odd(
+        prefix=("setarch", "--addr-no-randomize", "/usr/bin/env", "python3", FILTER, "EPERM")
+    ),
     "a session of its own": Odd(prefix=("setsid", "--wait")),
     "two at once": Odd(arguments=("-j", "2")),
 }

@@ -10,14 +10,16 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, getpid, setpgid, setsid};
+use nix::unistd::{ForkResult, Pid, fork, getpgid, getpid, setpgid, setsid};
+
+use super::surroundings::explain;
 
 /// The keeper's process id in its pid namespace.
 const FIRST: Pid = Pid::from_raw(1);
@@ -50,7 +52,16 @@ impl Keeper {
             }
         };
         // Parent and child both do this, and the first succeeds.
-        let _ = setpgid(process, process);
+        let led = setpgid(process, process).or_else(|error| match getpgid(Some(process)) {
+            Ok(group) if group == process => Ok(()),
+            _ => Err(error),
+        });
+        if let Err(error) = led {
+            // Without a group nothing could end what the machine starts.
+            let _ = kill(process, Signal::SIGKILL);
+            let _ = waitpid(process, None);
+            bail!(explain("setpgid", &error.into()));
+        }
         Ok(Self {
             process,
             end,

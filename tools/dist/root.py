@@ -13,8 +13,9 @@ from tools.dist.programs import DistError
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 """The certificates of this machine, by which programs in a root know servers as this machine does."""
-UBUNTU = "http://archive.ubuntu.com/ubuntu"
-_OF_UBUNTU = ("noble",)
+UBUNTU = "NETWARP_UBUNTU_MIRROR"
+"""An environment variable: a mirror of Ubuntu, whose keys a Debian does not have."""
+OF_UBUNTU = ("noble",)
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _USER = 1000
 _HOME = "/home/user"
@@ -75,7 +76,11 @@ def make_root(path: Path, suite: str, packages: Sequence[str]) -> Root:
     """Make a root of a suite of Debian or Ubuntu, with only what is essential and these packages. Raises DistError."""
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
         raise DistError("Roots are made by root and with mmdebstrap: apt-get install mmdebstrap, then run this as root.")
-    mirror = [f"deb [trusted=yes] {UBUNTU} {suite} main universe"] if suite in _OF_UBUNTU else []
+    mirror = []
+    if suite in OF_UBUNTU:
+        if (address := os.environ.get(UBUNTU)) is None:
+            raise DistError(f"A root of Ubuntu needs a mirror: set {UBUNTU} to its address, which ends in /ubuntu.")
+        mirror = [f"deb [trusted=yes] {address} {suite} main universe"]
     command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}"]
     command += ['--aptopt=Acquire::Check-Valid-Until "false"', suite, str(path), *mirror]  # mirrors may be weeks behind
     done = subprocess.run(command, capture_output=True, text=True, check=False)

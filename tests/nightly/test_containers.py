@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from netwarp.kernels import cache_directory
@@ -47,28 +48,44 @@ OPTIONS = {
 }
 
 
-def podman(place: Path, runtime: str, *options: str) -> list[str]:
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where podman keeps its state; it takes no path of more than 50 characters."""
+    with TemporaryDirectory(prefix="netwarp-podman-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        # Its own limits of files and processes are higher than what a host may grant.
+        (Path(name) / "containers.conf").write_text("[containers]\ndefault_ulimits = []\n")
+        monkeypatch.setenv("CONTAINERS_CONF", f"{name}/containers.conf")
+        yield Path(name)
+
+
+def podman(place: Path, storage: Path, runtime: str, *options: str) -> list[str]:
     """The command before another that starts it in a container with the host's files, so with the same programs.
 
     What it writes is lost, but for `place`.
     """
     seen = {place: "rw", ROOT: "ro", Path(sys.prefix): "ro", cache_directory().parent: "ro"}
     mounts = [f"--volume={path}:{path}:{how}" for path, how in seen.items()]
-    storage = place.parent / "storage"
     command = ["podman", f"--root={storage}", f"--runroot={storage}/run", "--cgroup-manager=cgroupfs", "run", "--rm"]
-    command += [f"--runtime={runtime}", "--network=none", "--ulimit=host", f"--workdir={place}", *mounts, *options]
+    command += [
+        f"--runtime={runtime}",
+        "--network=none",
+        "--ulimit=host",
+        f"--workdir={place}",
+        *mounts,
+        *options,
+    ]
     return [*command, "--env=HOME", "--rootfs", "/:O"]
 
 
 @pytest.mark.parametrize("runtime", ["runc", "crun"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_a_container_changes_nothing(tmp_path: Path, runtime: str, options: Sequence[str]) -> None:
+def test_a_container_changes_nothing(tmp_path: Path, storage: Path, runtime: str, options: Sequence[str]) -> None:
     for program in ("podman", runtime):
         if shutil.which(program) is None:
             pytest.skip(f"this machine has no {program}")
     place = tmp_path / "place"
     place.mkdir()
-    prefix = podman(place, runtime, *options)
+    prefix = podman(place, storage, runtime, *options)
     probe = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
     if probe.returncode != 0:
         pytest.skip(f"{runtime} starts no container here: {probe.stderr.strip()}")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from netwarp.steps import doctor
 from netwarp.kernels import KernelError, KernelMissing, find_kernel, list_kernels
 from netwarp.kernels.cache import Kernel, digest_of, packaged_kernel, remove, write_facts
 from netwarp.kernels.development import KERNEL_PACKAGE, PACKAGE, PACKED, pack, unpacked
 from netwarp.kernels.recipe import tree_digest
+from netwarp.steps import doctor
 
 
 def a_kernel(directory: Path, key: str, tree: str) -> Kernel:

@@ -56,6 +56,7 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (Path(name) / "containers.conf").write_text("[containers]\ndefault_ulimits = []\n")
         monkeypatch.setenv("CONTAINERS_CONF", f"{name}/containers.conf")
         yield Path(name)
+        subprocess.run(["umount", "--lazy", f"{name}/overlay"], capture_output=True, check=False)  # podman leaves it
 
 
 def podman(place: Path, storage: Path, runtime: str, *options: str) -> list[str]:

@@ -27,6 +27,8 @@ PROGRAMS = ("agent", "observe", "records")
 STAGES = [
     "common.words",
     "common.quantities",
+    "common.junit",
+    "common.markdown",
     "common.terminal",
     "common.threads",
     "common.scratch",
@@ -75,6 +77,7 @@ STAGES = [
     "steps.dev",
     "steps.bisect",
     "steps.rerun",
+    "steps.gate",
     "steps.whatif",
     "steps.agreement",
     "advise",

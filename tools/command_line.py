@@ -28,7 +28,7 @@ EXIT_CODES = {
     USAGE: "wrong usage, an invalid scenario, or a directory that is not there or is not a result",
     FAILED_RUN: "a run failed",
     ENVIRONMENT: "something is missing on this machine",
-    UNDECIDED: "there are too few runs for a verdict (`compare`)",
+    UNDECIDED: "there are too few runs for a verdict (`compare`, `gate`)",
     INTERRUPTED: "interrupted",
     CLOSED_PIPE: "the output was closed early (`netwarp … | head`), so there is no verdict",
 }

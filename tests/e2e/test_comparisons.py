@@ -1,19 +1,15 @@
 """`netwarp compare` on real runs: known improvements, equal results, and results that cannot be compared."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import yaml  # type: ignore[import-untyped]
-from e2e_command import NETWARP, environment, netwarp
+from e2e_command import netwarp
 from e2e_scenarios import PING, dumbbell
 
 QUEUE = "links.bottleneck.queue"
-WORKFLOW = Path(__file__).parents[2] / "examples" / "github-workflow.yml"
 SWEEP = f"""
 {PING}
 [sweep]
@@ -135,38 +131,3 @@ def test_the_table_of_an_ensemble(place: Path) -> None:
     rows = (place / "one" / "statistics.csv").read_text().splitlines()
     assert rows[0].startswith(f"{QUEUE},scope,name,metric,n,median,low,high,confidence")
     assert all(",6," in row for row in rows[1:])
-
-
-@pytest.mark.parametrize(("queue", "code"), [("pfifo limit 50", 0), ("pfifo limit 200", 1)])
-def test_the_example_workflow_gates_a_change(tmp_path: Path, queue: str, code: int) -> None:
-    """Its steps as GitHub would run them: a base branch with a queue of 50 packets, and a pull request."""
-    workflow = yaml.safe_load(WORKFLOW.read_text())
-    steps = {step.get("id"): step for step in workflow["jobs"]["gate"]["steps"]}
-    for branch, text in (("base", "pfifo limit 50"), ("head", queue)):
-        scenario = tmp_path / branch / "ci" / "transport.toml"
-        scenario.parent.mkdir(parents=True)
-        scenario.write_text(dumbbell(duration="4s", queue=text))
-    path = f"{NETWARP.parent}:{os.environ['PATH']}"
-    step = {"SEEDS": "6", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "PATH": path}
-    done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", steps["gate"]["run"]],
-        cwd=tmp_path,
-        env=environment(step),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == code, done.stderr
-    verdict = (tmp_path / "summary.md").read_text()
-    assert ("flow.rtt_ms_p95" in verdict) is bool(code)
-    assert (" worse in 1" if code else "B is identical to A") in verdict
-    assert ElementTree.parse(tmp_path / "netwarp.xml").getroot().attrib["errors"] == "0"
-
-
-def test_the_example_workflow_is_one() -> None:
-    workflow = yaml.safe_load(WORKFLOW.read_text())
-    assert {"name", "jobs", "env"} <= set(workflow)
-    assert workflow[True] == {"pull_request": None}, "YAML reads the key `on` as a truth value"
-    for step in workflow["jobs"]["gate"]["steps"]:
-        assert ("run" in step) != ("uses" in step), step
-        assert step["name"]

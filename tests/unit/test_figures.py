@@ -88,6 +88,11 @@ def test_numbers_of_an_axis() -> None:
     rates = numbers_of(["500kbit", "1mbit"])
     assert rates is not None
     assert (rates.values, rates.labels, rates.words) == ([5e5, 1e6], ["500kbit", "1mbit"], "")
+    mbit = numbers_of(["90mbit", "100mbit"])
+    assert mbit is not None
+    assert (mbit.values, mbit.labels, mbit.words) == ([9e7, 1e8], ["90", "100"], " (Mbit/s)")
+    delays = numbers_of(["10ms", "150ms"])
+    assert delays is not None and (delays.labels, delays.words) == (["10", "150"], " (ms)")
     assert numbers_of(["red min 1 max 2", "red min 2 max 4"]) is None, "two numbers differ"
     assert numbers_of(["cubic", "bbr"]) is None
     bare = numbers_of([1, 2.5])
@@ -132,8 +137,10 @@ def test_values_beside_each_other_have_as_many_digits() -> None:
     assert value_texts([0.998, 1.0, 0.9]) == ["0.998", "1.000", "0.900"]
     assert value_texts([9.551, 9.5, float("nan")]) == ["9.55", "9.50", "nan"]
     assert value_texts([34, 28, 100]) == ["34", "28", "100"], "counts have none"
-    assert value_texts([0.5, 1234.5]) == ["0.5", "1\u2009234"], "decades apart each by itself"
-    assert value_texts([0, 0.25]) == ["0", "0.25"]
+    assert value_texts([0.5, 1234.5]) == ["0.500", "1\u2009234"], "decades apart each by itself"
+    assert value_texts([0.0848, 0.46, 0, 0.93]) == ["0.0848", "0.460", "0", "0.930"], "three digits each"
+    assert value_texts([float("nan")]) == ["nan"]
+    assert value_texts([0, 0.25]) == ["0", "0.250"]
     assert value_texts([]) == []
 
 

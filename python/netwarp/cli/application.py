@@ -22,6 +22,7 @@ COMMANDS = {
     "exec": "exec:exec_",
     "explain": "explain:explain",
     "export": "export:export",
+    "gate": "gate:gate",
     "help": "help:help_",
     "import": "imports:import_",
     "kernel": "kernel:kernel_app",

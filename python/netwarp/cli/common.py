@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 UNDECIDED = 5
-"""Exit code of `netwarp compare` if there are too few runs for a verdict."""
+"""Exit code of `netwarp compare` and `netwarp gate` if there are too few runs for a verdict."""
 CLOSED_PIPE = 141
 """A shell's exit code for a program that SIGPIPE ended: the output's reader has gone, so there is no verdict."""
 ABORT = 128

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from xml.etree import ElementTree
 
 from rich.table import Table
 from rich.text import Text
 
+from netwarp.common.junit import Case, Fault, Suite, document
 from netwarp.compare.judgement import Comparison, Row, Verdict
 from netwarp.compare.render import differences, needed_words, notes, p_words, sentence, size, weight
 from netwarp.stats.statistics import CONFIDENCE
@@ -102,43 +102,36 @@ def _json_row(comparison: Comparison, row: Row) -> dict[str, Json]:
 
 
 def junit(comparison: Comparison) -> str:
-    """Return JUnit XML: a test case for each metric at each point, failed if it is worse, skipped if it is unclear.
+    """Return JUnit XML of the comparison: see `comparison_suite`."""
+    return document("netwarp compare", [comparison_suite(comparison)])
 
-    A point at which B has no good run is an error. The elements and attributes are those that the readers of GitHub and
-    GitLab and Jenkins' JUnit plugin have in common.
+
+def comparison_suite(comparison: Comparison) -> Suite:
+    """Return a suite with a test case for each metric at each point, failed if it is worse, skipped if it is unclear.
+
+    A point at which B has no good run is an error.
     """
-    matching = comparison.matching
-    name = f"netwarp compare {comparison.a.title} {comparison.b.title}"
-    counts = {
-        "tests": len(comparison.rows) + len(comparison.broken),
-        "failures": comparison.counts[Verdict.WORSE],
-        "errors": len(comparison.broken),
-        "skipped": comparison.counts[Verdict.UNCLEAR],
-    }
-    attributes = {key: str(count) for key, count in counts.items()} | {"time": "0"}
-    root = ElementTree.Element("testsuites", {"name": "netwarp compare", **attributes})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": name, **attributes})
-    for row in comparison.rows:
-        case = _case(suite, matching.words(row.point), str(row.subject))
-        text = (
-            f"{row.verdict}: {size(row)} (A {row.a:.6g}, B {row.b:.6g}, difference {row.shift.estimate:+.4g} "
-            f"[{row.shift.low:+.4g}, {row.shift.high:+.4g}], {p_words(row)}; {row.min_effect:.3g} matters)"
-        )
-        if row.verdict is Verdict.WORSE:
-            ElementTree.SubElement(case, "failure", {"message": text, "type": "regression"}).text = text
-        elif row.verdict is Verdict.UNCLEAR:
-            message = f"{text}; to settle it: {needed_words(row, paired=comparison.paired)}"
-            ElementTree.SubElement(case, "skipped", {"message": message})
-        else:
-            ElementTree.SubElement(case, "system-out").text = text
-    for point in comparison.broken:
-        message = "no run of B is good here, though runs of A are"
-        ElementTree.SubElement(_case(suite, matching.words(point), "runs"), "error", {"message": message})
-    ElementTree.SubElement(suite, "system-out").text = "\n".join([sentence(comparison), *notes(comparison)])
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+    words = comparison.matching.words
+    message = "no run of B is good here, though runs of A are"
+    cases = [
+        *(_case(row, words(row.point), paired=comparison.paired) for row in comparison.rows),
+        *(Case("runs", Fault.ERROR, message, group=words(point) or "netwarp") for point in comparison.broken),
+    ]
+    printed = "\n".join([sentence(comparison), *notes(comparison)])
+    return Suite(f"netwarp compare {comparison.a.title} {comparison.b.title}", cases, printed)
 
 
-def _case(suite: ElementTree.Element, point: str, name: str) -> ElementTree.Element:
-    where = {"classname": point or "netwarp", "name": name, "time": "0"}
-    return ElementTree.SubElement(suite, "testcase", where)
+def _case(row: Row, point: str, *, paired: bool) -> Case:
+    text = (
+        f"{row.verdict}: {size(row)} (A {row.a:.6g}, B {row.b:.6g}, difference {row.shift.estimate:+.4g} "
+        f"[{row.shift.low:+.4g}, {row.shift.high:+.4g}], {p_words(row)}; {row.min_effect:.3g} matters)"
+    )
+    name, group = str(row.subject), point or "netwarp"
+    match row.verdict:
+        case Verdict.WORSE:
+            return Case(name, Fault.FAILURE, text, text, kind="regression", group=group)
+        case Verdict.UNCLEAR:
+            why = f"{text}; to settle it: {needed_words(row, paired=paired)}"
+            return Case(name, Fault.SKIPPED, why, group=group)
+        case _:
+            return Case(name, group=group, printed=text)

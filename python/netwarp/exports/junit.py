@@ -1,13 +1,12 @@
-"""The verdicts of a command's runs as JUnit XML, for CI systems."""
+"""The verdicts on a result as JUnit XML, for CI systems."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from xml.etree import ElementTree
+from collections.abc import Iterator, Sequence
 
 from netwarp.analysis.run.tap import Came, OwnTest, own_tests
+from netwarp.analysis.summary.expectations import Checked, Look
+from netwarp.common.junit import Case, Fault, Suite, document
 from netwarp.store.documents import StatusJson
 from netwarp.store.errors import StoreError
 from netwarp.store.printed import ERRORS, OUTPUT, last_lines
@@ -15,22 +14,8 @@ from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun
 
-_PRINTED = (("system-out", OUTPUT), ("system-err", ERRORS))
 _LINES = 100
 """The maximum number of last lines of each stream in the file."""
-_ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold."""
-
-
-@dataclass(frozen=True)
-class _Case:
-    """A test case: `kind` is the element for its result (None: it passed)."""
-
-    name: str
-    kind: str | None = None
-    why: str = ""
-    text: str = ""
-    seconds: float = 0.0
 
 
 def exec_junit(result: ResultDir) -> str:
@@ -39,32 +24,20 @@ def exec_junit(result: ResultDir) -> str:
 
     A run whose command did not end is an error, a run that was not executed is skipped. Raises StoreError.
     """
-    root = ElementTree.Element("testsuites")
-    all_cases: list[_Case] = []
-    for run in result.planned:
-        cases = list(_cases(result, run))
-        all_cases += cases
-        words = ", ".join([*(f"{path} = {value}" for path, value in run.point.items()), f"seed {run.seed}"])
-        suite = ElementTree.SubElement(root, "testsuite", _attributes(words, cases))
-        for case in cases:
-            where = {"classname": _clean(words), "name": _clean(case.name), "time": f"{case.seconds:.9f}"}
-            element = ElementTree.SubElement(suite, "testcase", where)
-            if case.kind:
-                ElementTree.SubElement(element, case.kind, {"message": _clean(case.why)}).text = _clean(case.text)
-        for tag, name in _PRINTED:
-            printed = "\n".join(last_lines(result.run(run.id).path, name, _LINES))
-            if printed:
-                ElementTree.SubElement(suite, tag).text = _clean(printed)
-    root.attrib.update(_attributes("netwarp exec", all_cases))
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+    return document("netwarp exec", (_suite(result, run) for run in result.planned))
 
 
-def _cases(result: ResultDir, planned: PlannedRun) -> Iterator[_Case]:
+def _suite(result: ResultDir, planned: PlannedRun) -> Suite:
+    path = result.run(planned.id).path
+    out, err = ("\n".join(last_lines(path, name, _LINES)) for name in (OUTPUT, ERRORS))
+    return Suite(planned.label, list(_cases(result, planned)), out, err)
+
+
+def _cases(result: ResultDir, planned: PlannedRun) -> Iterator[Case]:
     """Yield the command itself, then its own tests."""
     command = "the command"
     if not result.is_complete(planned.id):
-        yield _Case(command, "skipped", "the run was not made")
+        yield Case(command, Fault.SKIPPED, "the run was not made")
         return
     run = result.run(planned.id)
     status = run.status()
@@ -75,41 +48,54 @@ def _cases(result: ResultDir, planned: PlannedRun) -> Iterator[_Case]:
     yield _of_the_command(command, status, has_failed_tests=tests is not None and tests.failure is not None)
     if tests is not None:
         yield from (_of_a_test(test) for test in tests.tests)
-        yield from (_Case("the report", "failure", problem) for problem in tests.problems)
+        yield from (Case("the report", Fault.FAILURE, problem) for problem in tests.problems)
 
 
-def _of_the_command(name: str, status: StatusJson, *, has_failed_tests: bool) -> _Case:
+def _of_the_command(name: str, status: StatusJson, *, has_failed_tests: bool) -> Case:
     """The case of the command: it passes if it ended with exit code 0. Its own tests have their own cases."""
     seconds = status.get("duration_ns", 0) / 1e9
     reason = str(status.get("reason") or "")
     if status["status"] != RunStatus.FAILED or (has_failed_tests and status.get("exit_code") in (0, 1)):
-        return _Case(name, seconds=seconds)
+        return Case(name, seconds=seconds)
     ended = status.get("exit_code") is not None
-    return _Case(name, "failure" if ended else "error", reason, reason, seconds)
+    return Case(name, Fault.FAILURE if ended else Fault.ERROR, reason, reason, seconds=seconds)
 
 
-def _of_a_test(test: OwnTest) -> _Case:
+def _of_a_test(test: OwnTest) -> Case:
     match test.came:
         case Came.PASSED:
-            return _Case(test.name)
+            return Case(test.name)
         case Came.SKIPPED:
-            return _Case(test.name, "skipped", test.why)
+            return Case(test.name, Fault.SKIPPED, test.why)
         case Came.FAILED:
-            return _Case(test.name, "failure", test.why or "not ok", test.printed)
+            return Case(test.name, Fault.FAILURE, test.why or "not ok", test.printed)
 
 
-def _attributes(name: str, cases: list[_Case]) -> dict[str, str]:
-    kinds = [case.kind for case in cases]
-    return {
-        "name": _clean(name),
-        "tests": str(len(cases)),
-        "failures": str(kinds.count("failure")),
-        "errors": str(kinds.count("error")),
-        "skipped": str(kinds.count("skipped")),
-        "time": f"{sum(case.seconds for case in cases):.9f}",
-    }
+def runs_suite(result: ResultDir) -> Suite:
+    """Return a suite with a case for each planned run: a failed or suspect run fails with its reason, and a run that
+    was not executed is skipped."""
+    return Suite("runs", [_of_a_run(result, run) for run in result.planned])
 
 
-def _clean(text: str) -> str:
-    """Replace characters that XML cannot hold, such as the escapes of terminals."""
-    return _ILLEGAL.sub("\ufffd", text)
+def _of_a_run(result: ResultDir, planned: PlannedRun) -> Case:
+    if not result.is_complete(planned.id):
+        return Case(planned.label, Fault.SKIPPED, "the run was not made")
+    status = result.run(planned.id).status()
+    seconds = status.get("duration_ns", 0) / 1e9
+    if status["status"] == RunStatus.OK:
+        return Case(planned.label, seconds=seconds)
+    reason = f"{status['status']}: {status.get('reason') or 'no reason is stored'}"
+    fault = Fault.ERROR if status["status"] == RunStatus.FAILED else Fault.FAILURE
+    return Case(planned.label, fault, reason, reason, seconds=seconds)
+
+
+def expectations_suite(checked: Sequence[Checked]) -> Suite:
+    """Return a suite with a case for each expectation: one that cannot be decided is skipped."""
+    return Suite("expectations", [_of_an_expectation(one) for one in checked])
+
+
+def _of_an_expectation(checked: Checked) -> Case:
+    name = f"{checked.subject}: {checked.bound}"
+    text = f"{checked.judgement}: {checked.found}"
+    fault = {Look.FAILED: Fault.FAILURE, Look.OPEN: Fault.SKIPPED, Look.MET: None}[checked.judgement.look]
+    return Case(name, fault, text, text) if fault else Case(name, printed=text)

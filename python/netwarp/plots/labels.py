@@ -44,7 +44,7 @@ def in_order(values: Sequence[Any]) -> list[Any]:
 class Numbers:
     """An axis whose values differ only in one number: the numbers, their texts, and the words around them.
 
-    `words` is "" for bare numbers, else such as ` (pfifo limit …)`.
+    `words` is "" for bare numbers, else such as ` (pfifo limit …)`, or ` (Mbit/s)` if all have one unit.
     """
 
     values: list[float]
@@ -67,12 +67,21 @@ def numbers_of(values: Sequence[Any]) -> Numbers | None:
     if len(differing) != 1 or len({len(pieces) for pieces in parts}) != 1:
         return None
     found = [pieces[differing[0]] for pieces in parts]
+    numbers = [float(match["number"]) * _scale((match["unit"] or "").lower()) for match in found]
+    units = {match["unit"] for match in found}
+    if len(parts[0]) == 1 and len(units) == 1 and None not in units:
+        unit = _shown_unit(units.pop())
+        return Numbers(numbers, [match["number"] for match in found], f" ({unit})")
     around = "".join("…" if place == differing[0] else piece[0] for place, piece in enumerate(parts[0])).strip()
-    return Numbers(
-        [float(match["number"]) * _scale((match["unit"] or "").lower()) for match in found],
-        [match[0] for match in found],
-        f" ({around})" if around != "…" else "",
-    )
+    return Numbers(numbers, [match[0] for match in found], f" ({around})" if around != "…" else "")
+
+
+def _shown_unit(unit: str) -> str:
+    """A scenario's unit as an axis shows it: `mbit` → `Mbit/s`."""
+    if not unit.lower().endswith("bit"):
+        return unit
+    scale = unit[0].lower()
+    return f"{scale if scale == 'k' else scale.upper()}bit/s"
 
 
 def short_case(name: str) -> str:

@@ -24,6 +24,11 @@ class PlannedRun:
     seed: int
     point: Mapping[str, Json]
 
+    @property
+    def label(self) -> str:
+        """The run in words: `flows.bulk.cc = cubic, seed 2`."""
+        return ", ".join([*(f"{path} = {axis_text(value)}" for path, value in self.point.items()), f"seed {self.seed}"])
+
 
 @dataclass(frozen=True)
 class RunOutcome:

@@ -16,7 +16,7 @@ from netwarp.plots.charts.chart import (
     middle,
     panel,
     tall_enough,
-    value_text,
+    value_texts,
 )
 from netwarp.plots.labels import wrapped
 from netwarp.plots.look import current
@@ -38,8 +38,9 @@ def draw(chart: Chart) -> Figure:
     figure, axes = panel(chart, panel_in, max(left_in, 0.75), legend_room_in(chart), below(chart))
     height_in = float(figure.get_size_inches()[1])
     largest = max(max(values) for _, values, _ in rows)
-    for at, values, look in rows:
-        _bar(axes, at, values, look, largest)
+    texts = value_texts([middle(values)[0] for _, values, _ in rows])
+    for (at, values, look), text in zip(rows, texts, strict=True):
+        _bar(axes, at, values, look, largest=largest, text=text)
     axes.set_xlim(0, largest * (1.4 if narrow else 1.16) or 1)
     axes.xaxis.set_major_locator(MaxNLocator(2 if narrow else 8))
     axes.set_ylim(rows[-1][0] + (_BAR_IN + _GAP_IN) / 2, rows[0][0] - (_BAR_IN + _GAP_IN) / 2)
@@ -72,7 +73,7 @@ def _rows(chart: Chart, only: object = ...) -> list[tuple[float, tuple[float, ..
     return rows
 
 
-def _bar(axes: Axes, at: float, values: tuple[float, ...], look: tuple[str, str], largest: float) -> None:
+def _bar(axes: Axes, at: float, values: tuple[float, ...], look: tuple[str, str], *, largest: float, text: str) -> None:
     median, low, high = middle(values)
     colour, hatch = look
     axes.barh(at, median, height=_BAR_IN * 0.86, facecolor=colour, hatch=hatch, edgecolor="white", alpha=0.85, lw=0)
@@ -83,4 +84,4 @@ def _bar(axes: Axes, at: float, values: tuple[float, ...], look: tuple[str, str]
     elif len(values) > MAX_DOTS:
         axes.plot([low, high], [at, at], color=style.INK, linewidth=1.4)
         end = high
-    axes.text(end + largest * 0.012, at, value_text(median), va="center", fontsize=style.points(9), color=style.INK)
+    axes.text(end + largest * 0.012, at, text, va="center", fontsize=style.points(9), color=style.INK)

@@ -106,20 +106,28 @@ def value_text(value: float) -> str:
     """Format a value for a figure: three significant digits, no exponent, no trailing zeros."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
-    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
-    text = f"{value:,.{digits}f}".replace(",", "\u2009")
+    text = _fixed(value, _places(value))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def value_texts(values: Sequence[float]) -> list[str]:
     """Format values that are compared with each other: with the same number of digits after the point if they are of
-    one order of magnitude (0.998, 1.000), else each by itself."""
+    one order of magnitude (0.998, 1.000), else with three significant digits each (0.0848, 0.460); counts have none."""
     finite = [abs(value) for value in values if np.isfinite(value)]
-    lowest = min(finite, default=0.0)
-    if lowest == 0 or max(finite) > 10 * lowest or all(value == round(value) for value in finite):
+    if all(value == round(value) for value in finite):
         return [value_text(value) for value in values]
-    digits = max(0, 2 - int(np.floor(np.log10(lowest))))
-    return [f"{value:,.{digits}f}".replace(",", "\u2009") if np.isfinite(value) else f"{value:g}" for value in values]
+    lowest = min(finite)
+    shared = _places(lowest) if lowest and max(finite) <= 10 * lowest else None
+    return [_fixed(value, _places(value) if shared is None else shared) for value in values]
+
+
+def _places(value: float) -> int:
+    """The digits after the point of three significant ones."""
+    return max(0, 2 - int(np.floor(np.log10(abs(value))))) if value and np.isfinite(value) else 0
+
+
+def _fixed(value: float, places: int) -> str:
+    return f"{value:,.{places}f}".replace(",", "\u2009") if np.isfinite(value) else f"{value:g}"
 
 
 def middle(values: Sequence[float]) -> tuple[float, float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from netwarp.plots import style
-from netwarp.plots.charts.chart import value_text
+from netwarp.plots.charts.chart import value_texts
 from netwarp.plots.colours import CATEGORICAL
 from netwarp.studies.tuners.analysis import METRICS, Compared, places
 
@@ -51,14 +52,13 @@ def draw(rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
 def _bars(axes: Axes, cells: Sequence[Compared | None]) -> None:
     """Draw a bar with its value for each measured tuner, the first on top."""
     largest = max((cell.value for cell in cells if cell), default=0.0)
-    for at, cell in enumerate(cells):
+    texts = value_texts([cell.value if cell else math.nan for cell in cells])
+    for at, (cell, text) in enumerate(zip(cells, texts, strict=True)):
         if cell is None:
             continue
         colour = _DEFAULT if cell.tuner == "default" else _TUNED
         axes.barh(at, cell.value, height=0.78, color=colour, alpha=0.85, linewidth=0)
-        axes.text(
-            cell.value + largest * 0.02, at, value_text(cell.value), va="center", fontsize=8.5, zorder=4, bbox=_HALO
-        )
+        axes.text(cell.value + largest * 0.02, at, text, va="center", fontsize=8.5, zorder=4, bbox=_HALO)
         if cell.default is not None:
             axes.axvline(cell.default, color=style.INK, linestyle=(0, (3, 2)), linewidth=0.9)
     axes.set_xlim(0, largest * 1.28 or 1)

@@ -10,7 +10,7 @@ from netwarp.cli.application import application
 from scenario_texts import DUMBBELL
 from syrupy.assertion import SnapshotAssertion
 
-OF_SCENARIOS = ["dev", "exec", "list", "new", "run", "schema", "shell", "show"]
+OF_SCENARIOS = ["dev", "exec", "gate", "list", "new", "run", "schema", "shell", "show"]
 OF_RESULTS = ["agree", "bisect", "compare", "explain", "export", "import", "plot", "report", "rerun", "serve", "whatif"]
 OF_ADVICE = ["advise", "recommend"]
 OF_MACHINES = ["doctor", "help", "kernel", "kernel build", "kernel list", "kernel remove"]

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from netwarp.plots import style
-from netwarp.plots.charts.chart import value_text
+from netwarp.plots.charts.chart import value_texts
 from netwarp.plots.colours import CATEGORICAL, known_look
 from netwarp.plots.labels import short_case, slug
 from netwarp.plots.look import current
@@ -92,20 +92,20 @@ def _bars(title: str, quantities: Sequence[Quantity], conditions: Sequence[Condi
         present = [(at, found) for at, found in enumerate(values) if found]
         _scale(axes, quantity, [value for _, found in present for value in found], 1.3)
         left = axes.get_xlim()[0] if axes.get_xscale() == "log" else 0.0
-        for at, found in present:
-            middle = sum(found) / len(found)
+        middles = [sum(found) / len(found) for _, found in present]
+        for (at, found), middle, text in zip(present, middles, value_texts(middles), strict=True):
             if axes.get_xscale() != "log" or middle > 0:
                 colour = (known_look(_discipline(ordered[at].name)) or (_OURS, ""))[0]
                 axes.barh(at, middle - left, left=left, height=0.72, color=colour, alpha=0.85, linewidth=0)
                 axes.plot([min(found), max(found)], [at, at], color=style.INK, linewidth=1.2)
-            _value(axes, at, max(*found, left), value_text(middle))
+            _value(axes, at, max(*found, left), text)
     kinds = dict.fromkeys(_discipline(condition.name) for condition in conditions)
     handles: list[Artist] = [
         Patch(color=(known_look(kind) or (_OURS, ""))[0], alpha=0.85, label="RED" if kind == "red" else kind)
         for kind in kinds
     ]
     if len(handles) > 1:
-        _legend(figure, handles)
+        _legend(figure, title, subtitle, handles)
     return figure
 
 
@@ -136,7 +136,7 @@ def _dots(title: str, beside: pl.DataFrame) -> Figure:
         Line2D([], [], marker="D", linestyle="", markerfacecolor="white", markeredgecolor=_THEIRS, label="published"),
         Line2D([], [], marker="o", color=_OURS, label="ours"),
     ]
-    _legend(figure, handles)
+    _legend(figure, title, subtitle, handles)
     return figure
 
 
@@ -185,10 +185,11 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), [short_case(name) for name in names], fontsize=style.points(8))
 
 
-def _legend(figure: Figure, handles: Sequence[Artist]) -> None:
+def _legend(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist]) -> None:
+    """Put the legend below title and subtitle."""
     wide, height = figure.get_size_inches()
-    top = 1 - (_LEGEND_IN if not current().title else 0.14) / height
-    figure.legend(handles=handles, loc="upper right", ncols=len(handles), bbox_to_anchor=(1 - 0.05 / wide, top))
+    top = 1 - style.head_in(title, subtitle, _LEFT_IN) / height
+    figure.legend(handles=handles, loc="upper left", ncols=len(handles), bbox_to_anchor=(0.05 / wide, top))
 
 
 def _scale(axes: Axes, quantity: Quantity, values: Sequence[float], room: float) -> None:

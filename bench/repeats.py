@@ -1,7 +1,7 @@
 """The same scenario and seed repeatedly: the bytes must be the same, whatever the machine does meanwhile.
 
-`python -m bench.repeats [COUNT]` is the full check: 200 repeats over sizes of memory, every second one on a busy
-machine; it names each file that differs, and exits with 1 if one does.
+`python -m bench.repeats [COUNT] [crowd|spinning]` is the full check: 200 repeats of each scenario over sizes of memory,
+every second round on a busy machine; it names each file that differs, and exits with 1 if one does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from bench import spinning
 
 NETWARP = Path(sys.executable).parent / "netwarp"
 MEMORIES_MB = (160, 224, 288, 352, 416, 480, 544)
@@ -96,14 +98,19 @@ def busy_host() -> Iterator[None]:
             loop.wait()
 
 
-def repeats(place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB) -> Iterator[Repeat]:
-    """Make `count` runs, the sizes of memory in turn, every second round on a busy host. Raises FailedError."""
+def repeats(
+    place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB, scenario: str = SCENARIO, *words: str
+) -> Iterator[Repeat]:
+    """Make `count` runs of a scenario, the sizes of memory in turn, every second round on a busy host.
+
+    `words` are further options of `netwarp run`. Raises FailedError.
+    """
     first: dict[int, dict[str, str]] = {}
     for number in range(count):
         memory_mb = memories_mb[number % len(memories_mb)]
         busy = number // len(memories_mb) % 2 == 1
         with busy_host() if busy else contextlib.nullcontext():
-            found = run_once(SCENARIO, place / str(number), "--set", f'run.memory="{memory_mb}M"')
+            found = run_once(scenario, place / str(number), "--set", f'run.memory="{memory_mb}M"', *words)
         shutil.rmtree(place / str(number))
         yield Repeat(memory_mb, busy, differing(first.setdefault(memory_mb, found), found))
 
@@ -124,16 +131,26 @@ def run_once(
     return found[0]
 
 
-def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+def check(kind: str, count: int) -> int:
+    """Repeat the scenario of this kind; return how many repeats differ from the first with as much memory."""
     bad = 0
     with tempfile.TemporaryDirectory(prefix="netwarp-repeats-") as name:
-        for number, repeat in enumerate(repeats(Path(name), count)):
+        place = Path(name)
+        text = SCENARIO if kind == "crowd" else spinning.scenario(place)
+        words = () if kind == "crowd" else ("--read", name)
+        for number, repeat in enumerate(repeats(place, count, MEMORIES_MB, text, *words)):
             what = ", ".join(repeat.differences) or "the same"
             bad += bool(repeat.differences)
-            print(f"[{number + 1}/{count}] {repeat.memory_mb} MB{', busy' if repeat.busy else ''}: {what}", flush=True)
-    print(f"{bad} of {count} differ")
-    return 1 if bad else 0
+            busy = ", busy" if repeat.busy else ""
+            print(f"[{kind} {number + 1}/{count}] {repeat.memory_mb} MB{busy}: {what}", flush=True)
+    print(f"{kind}: {bad} of {count} differ")
+    return bad
+
+
+def main() -> int:
+    count = next((int(word) for word in sys.argv[1:] if word.isdigit()), COUNT)
+    kinds = [word for word in sys.argv[1:] if not word.isdigit()] or ["crowd", "spinning"]
+    return 1 if sum(check(kind, count) for kind in kinds) else 0
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ STAGES = [
     "advise",
     "serve",
     "api",
+    "testing",
     "cli",
     "__main__",
 ]

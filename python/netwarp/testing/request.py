@@ -1,0 +1,38 @@
+"""What the pytest outside asks of the one in a machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+
+INSIDE = "NETWARP_TEST"
+"""The environment variable with which pytest runs inside a machine: the request, as JSON."""
+RECORDS = ".netwarp"
+"""The directory of the records, in the root directory of the tests."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run: the outer pytest's arguments, the test as an absolute path with its name, the file for the reports,
+    and the network: the addresses of each node, and the node of the test (empty without a network)."""
+
+    arguments: list[str]
+    test: str
+    reports: str
+    addresses: dict[str, list[str]]
+    node: str
+
+    def text(self) -> str:
+        """For the environment variable."""
+        return json.dumps(asdict(self))
+
+
+def is_inside() -> bool:
+    """Whether this process runs in a machine."""
+    return INSIDE in os.environ
+
+
+def current() -> Request:
+    """The request that this process is to carry out."""
+    return Request(**json.loads(os.environ[INSIDE]))

@@ -1,0 +1,221 @@
+"""The plugin for pytest: suites of users, run by the real pytest in a directory of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from e2e_command import environment
+
+NETWORK = """
+[nodes]
+h1 = {}
+r1 = { forward = true }
+h2 = {}
+[links.access]
+ends = ["h1", "r1"]
+rate = "100mbit"
+[links.wan]
+ends = ["r1", "h2"]
+rate = "10mbit"
+delay = "20ms"
+queue = "pfifo limit 100"
+"""
+FAULT = """
+[[changes]]
+at = "5s"
+link = "wan"
+loss = "100%"
+[[changes]]
+at = "8s"
+link = "wan"
+loss = "0%"
+"""
+SUITE = '''
+import asyncio, os, time
+import pytest
+
+pytestmark = pytest.mark.netwarp("net.toml")
+
+async def fetch(network, size):
+    """The time in which h1 gets so many bytes from h2."""
+    async def serve(reader, writer):
+        writer.write(bytes(size))
+        await writer.drain()
+        writer.close()
+    listening = network["h2"].socket()
+    listening.bind(("", 7000))
+    async with await asyncio.start_server(serve, sock=listening):
+        before = time.monotonic()
+        reader, writer = await asyncio.open_connection("h2", 7000)
+        assert len(await reader.read(-1)) == size
+        writer.close()
+        return time.monotonic() - before
+
+def test_two_round_trips(network):
+    took = asyncio.run(fetch(network, 1000))
+    print("took", took)
+    assert 0.08 < took < 0.082, "a handshake and the data, 40 ms each"
+
+@pytest.mark.netwarp("net.toml", settings={"links.wan.loss": "{loss}"}, seeds=2)
+@pytest.mark.parametrize("loss", ["0%", "5%"])
+def test_a_megabyte(network, loss):
+    took = asyncio.run(fetch(network, 1_000_000))
+    print("took", took)
+    assert took < 1.0
+
+@pytest.mark.netwarp("fault.toml", node="r1")
+def test_an_outage(network):
+    assert network.here.name == "r1" and os.environ["NETWARP_NODE"] == "r1"
+    pings = network["h1"].run(["ping", "-n", "-i", "1", "-c", "10", network["h2"].address], check=False,
+                              capture_output=True, text=True).stdout
+    heard = [int(line.split("icmp_seq=")[1].split()[0]) for line in pings.splitlines() if "bytes from" in line]
+    assert heard == [1, 2, 3, 4, 5, 9, 10]
+
+@pytest.mark.skip(reason="not today")
+def test_skipped():
+    raise AssertionError
+
+@pytest.mark.xfail(strict=True)
+def test_expected_to_fail(network):
+    network["h3"]
+'''
+PLAIN = """
+import os, time
+import pytest
+
+def test_on_this_machine():
+    assert "NETWARP_TEST" not in os.environ
+
+@pytest.mark.netwarp
+def test_in_a_machine_without_a_network(tmp_path):
+    before = time.monotonic()
+    time.sleep(1000)
+    assert 1000 <= time.monotonic() - before < 1001
+    assert os.getuid() == 0
+"""
+FAULTY = """
+import os, time
+import pytest
+
+@pytest.mark.netwarp
+def test_that_wants_a_network(network):
+    pass
+
+@pytest.mark.netwarp
+def test_that_dies():
+    os._exit(7)
+
+@pytest.mark.netwarp
+def test_that_never_ends():
+    time.sleep(10 ** 6)
+
+@pytest.mark.netwarp("missing.toml")
+def test_without_its_scenario():
+    pass
+
+@pytest.mark.netwarp(scenaro="net.toml")
+def test_with_a_misspelt_argument():
+    pass
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    (folder / "net.toml").write_text('name = "net"' + NETWORK)
+    (folder / "fault.toml").write_text('name = "fault"' + NETWORK + FAULT)
+    return folder
+
+
+def run(suite: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """The user's pytest; the plugin is found by its entry point."""
+    clean = {name: value for name, value in environment().items() if not name.startswith("PYTEST_")}
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *options]
+    return subprocess.run(words, cwd=suite, env=clean, capture_output=True, text=True, check=False, timeout=300)
+
+
+def verdicts(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """Name of each test → its outcome."""
+    found = re.findall(r"^(PASSED|FAILED|ERROR|XFAIL) \S+?::(\S+)", done.stdout, re.M)
+    return {name: outcome for outcome, name in found}
+
+
+def took(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return re.findall(r"^took (\S+)$", done.stdout, re.M)
+
+
+def test_a_suite_in_a_network(suite: Path) -> None:
+    (suite / "test_net.py").write_text(SUITE)
+    done = run(suite, "--junitxml", "junit.xml")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert verdicts(done) == {
+        "test_two_round_trips": "PASSED",
+        "test_a_megabyte[0%-seed1]": "PASSED",
+        "test_a_megabyte[0%-seed2]": "PASSED",
+        "test_a_megabyte[5%-seed1]": "FAILED",
+        "test_a_megabyte[5%-seed2]": "FAILED",
+        "test_an_outage": "PASSED",
+        "test_expected_to_fail": "XFAIL",
+    }, done.stdout
+    assert "not today" in done.stdout
+    root = ElementTree.parse(suite / "junit.xml").getroot()
+    assert [root[0].attrib[name] for name in ("tests", "failures", "errors", "skipped")] == ["8", "2", "0", "2"]
+    # The records of those that failed are kept, and only those.
+    kept = re.findall(r"^netwarp report (\S+)$", done.stdout, re.M)
+    assert sorted(kept) == sorted(str(path) for path in (suite / ".netwarp").iterdir()) and len(kept) == 2
+    assert all(list(Path(path).glob("runs/*/acks.arrows")) for path in kept)
+    left = {path.name for path in suite.iterdir()} - {"__pycache__"}
+    assert left == {"net.toml", "fault.toml", "test_net.py", "junit.xml", ".netwarp"}, "nothing else is there"
+    # The same again, in another order and for fewer tests.
+    again = run(suite, "-k", "megabyte", "--netwarp-keep=all")
+    first = [text for text in took(done) if text in took(again)]
+    assert len(set(took(again))) == len(took(again)) - 1 == 3, "without loss the seed changes nothing"
+    assert sorted(first) == sorted(took(again)) and len(list((suite / ".netwarp").iterdir())) == 4
+
+
+def test_marked_tests_and_others(suite: Path) -> None:
+    (suite / "test_plain.py").write_text(PLAIN)
+    done = run(suite)
+    assert done.returncode == 0 and set(verdicts(done).values()) == {"PASSED"}, done.stdout
+    assert not (suite / ".netwarp").exists()
+    every = run(suite, "--netwarp", "--netwarp-seeds", "1,7", "--netwarp-scenario", "net.toml", "-k", "this_machine")
+    assert verdicts(every) == {"test_on_this_machine[seed1]": "FAILED", "test_on_this_machine[seed7]": "FAILED"}
+    spread = run(suite, "-n", "2")
+    assert spread.returncode == 0 and "2 passed" in spread.stdout, spread.stdout
+
+
+def test_what_cannot_run_fails_with_its_reason(suite: Path) -> None:
+    (suite / "test_faulty.py").write_text(FAULTY)
+    done = run(suite, "--netwarp-timeout", "100s")
+    assert done.returncode == 1 and "INTERNALERROR" not in done.stdout, done.stdout
+    assert len(verdicts(done)) == 5 and set(verdicts(done).values()) == {"ERROR"}, done.stdout
+    for words in (
+        "this test has no network: name a scenario in its mark",
+        "netwarp: the command ended with exit code 7",
+        "has not ended after 100 s",
+        "there is no such file and no shipped scenario of that name",
+        "the mark netwarp has no argument scenaro",
+    ):
+        assert words in done.stdout, words
+
+
+@pytest.mark.parametrize("text", ["0", "x", "1,1", "-1"])
+def test_seeds_that_are_none(suite: Path, text: str) -> None:
+    (suite / "test_plain.py").write_text(PLAIN)
+    done = run(suite, f"--netwarp-seeds={text}")
+    assert done.returncode == 4 and f'not "{text}"' in done.stderr, done.stdout + done.stderr
+
+
+def test_the_plugin_costs_others_nothing(suite: Path) -> None:
+    """It is loaded by every pytest of an environment that has netwarp."""
+    code = "import sys, pytest, netwarp.testing.plugin; print(*(m for m in sys.modules if m.startswith('netwarp')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    own = {"netwarp", "netwarp.testing", "netwarp.testing.plugin", "netwarp.testing.marks", "netwarp.testing.request"}
+    assert set(loaded.stdout.split()) == own

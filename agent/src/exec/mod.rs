@@ -56,17 +56,7 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     backend.load_modules(&lab.modules)?;
     exact_timers();
     root::set_hostname()?;
-    if let (Some(rate_bps), true) = (exec.rate_bps, lab.nodes.is_empty()) {
-        backend.limit_links(rate_bps)?;
-    }
-    network::bring_up_loopback()?;
-    let network = match lab.nodes.is_empty() {
-        true => None,
-        false => Some(Network::build(lab, backend)?),
-    };
-    if let (Some(rate_bps), Some(_)) = (exec.rate_bps, &network) {
-        backend.limit_links(rate_bps)?;
-    }
+    let network = build_network(backend, lab, exec)?;
     let mut execution = network
         .as_ref()
         .map(|network| Execution::prepare(network, lab, dir))
@@ -74,12 +64,8 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     backend.set_clocks_off(&exec.clock_off_ns)?;
     let layers = Layers::make("command")?;
     let upper = layers.upper.clone();
-    match &mut execution {
-        Some(execution) => execution.start_recording()?,
-        None if lab.record.needs_recorder() => backend.start_recording(lab)?,
-        None => {}
-    }
-    let session = Session {
+    start_recording(backend, lab, execution.as_mut())?;
+    let ended = begin(Session {
         backend,
         command: exec.clone(),
         namespace: node_of(network.as_ref(), exec)?,
@@ -90,41 +76,86 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         stdout,
         stderr,
         dir: dir.to_path_buf(),
+    });
+    let (code, end_ns) = wait_for_end(lab, &ended, execution.as_mut())?;
+    let still_running = code.is_none().then(|| overdue(lab.duration_ns));
+    stop_recording(backend, lab, dir, execution)?;
+    // Ends all programs that are still running, so that no file changes any more.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    let kept = keep_files(lab, exec, &upper, dir)?;
+    let mut facts = kept.facts();
+    match still_running {
+        Some(words) => facts.insert("overdue".into(), json!(words)),
+        None => facts.insert("exit_code".into(), json!(code)),
     };
+    facts.insert("duration_ns".into(), json!(end_ns - lab.t0_ns));
+    facts.insert("quotas".into(), json!(backend.quotas()?));
+    facts.insert("files".into(), json!(kept.files));
+    Ok(facts)
+}
+
+/// Builds the lab's network, or without nodes brings up the loopback alone; limits links to the command's rate.
+fn build_network(backend: &'static dyn Backend, lab: &Lab, exec: &Exec) -> Result<Option<Network>> {
+    let limit = || {
+        exec.rate_bps
+            .map_or(Ok(()), |rate_bps| backend.limit_links(rate_bps))
+    };
+    if lab.nodes.is_empty() {
+        limit()?;
+        network::bring_up_loopback()?;
+        return Ok(None);
+    }
+    network::bring_up_loopback()?;
+    let network = Network::build(lab, backend)?;
+    limit()?;
+    Ok(Some(network))
+}
+
+fn start_recording(
+    backend: &dyn Backend,
+    lab: &Lab,
+    execution: Option<&mut Execution>,
+) -> Result<()> {
+    match execution {
+        Some(execution) => execution.start_recording(),
+        None if lab.record.needs_recorder() => backend.start_recording(lab),
+        None => Ok(()),
+    }
+}
+
+fn stop_recording(
+    backend: &dyn Backend,
+    lab: &Lab,
+    dir: &Path,
+    execution: Option<Execution>,
+) -> Result<()> {
+    match execution {
+        Some(mut execution) => {
+            execution.stop_early()?;
+            execution.finish(dir, PATIENCE_NS)?;
+            Ok(())
+        }
+        None if lab.record.needs_recorder() => backend.stop_recording(),
+        None => Ok(()),
+    }
+}
+
+/// Starts the session in a thread. The receiver gets its exit code, and when it ended.
+fn begin(session: Session) -> Receiver<(Result<i32>, i64)> {
     let (send, receive) = channel();
     std::thread::spawn(move || {
         let ended = session.live();
         // The receiver may be gone, if the command took too long.
         let _ = send.send((ended, monotonic_ns()));
     });
-    let (code, end_ns) = wait_for_end(lab, &receive, execution.as_mut())?;
-    let still_running = match code {
-        Some(_) => None,
-        None => Some(overdue(lab.duration_ns)),
-    };
-    let taken_ns = end_ns - lab.t0_ns;
-    match execution {
-        Some(mut execution) => {
-            execution.stop_early()?;
-            execution.finish(dir, PATIENCE_NS)?;
-        }
-        None if lab.record.needs_recorder() => backend.stop_recording()?,
-        None => {}
-    }
-    // Ends all programs that are still running, so that no file changes any more.
-    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    receive
+}
+
+/// Keeps the files that the command changed below its directory.
+fn keep_files(lab: &Lab, exec: &Exec, upper: &Path, dir: &Path) -> Result<changes::Kept> {
     let directory = Path::new(&exec.directory);
     let own = directory.strip_prefix("/").unwrap_or(directory);
-    let kept = changes::keep(&upper.join(own), &dir.join(FILES), lab.record.kept_bytes)?;
-    let mut facts = kept.facts();
-    match still_running {
-        Some(words) => facts.insert("overdue".into(), json!(words)),
-        None => facts.insert("exit_code".into(), json!(code)),
-    };
-    facts.insert("duration_ns".into(), json!(taken_ns));
-    facts.insert("quotas".into(), json!(backend.quotas()?));
-    facts.insert("files".into(), json!(kept.files));
-    Ok(facts)
+    changes::keep(&upper.join(own), &dir.join(FILES), lab.record.kept_bytes)
 }
 
 /// The namespace of the node in which the command starts.

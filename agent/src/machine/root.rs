@@ -152,12 +152,40 @@ pub struct Inside {
 pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let root = Path::new(ROOT);
+    overlay(root, layers)?;
+    furnish(root)?;
+    for node in &inside.nodes {
+        show_namespace(root, node)?;
+    }
+    if inside.run_dir {
+        bind(
+            Path::new(RUN_DIR),
+            &root.join(RUN_DIR.trim_start_matches('/')),
+        )?;
+    }
+    share_controllers(root)?;
+    make_root(root)?;
+    write_files(inside)?;
+    show_distributions();
+    configure_modprobe(&inside.modules)?;
+    if std::fs::read_dir(home).is_err() {
+        empty(home, &inside.readable)?;
+    }
+    inside.directories.iter().try_for_each(|d| make_place(d))
+}
+
+/// Mounts the host's files below layers that take all changes.
+fn overlay(root: &Path, layers: &Layers) -> Result<()> {
     let options = format!(
         "lowerdir=/,upperdir={},workdir={}",
         layers.upper.display(),
         layers.work.display()
     );
-    mount_at("overlay", root, &options)?;
+    mount_at("overlay", root, &options)
+}
+
+/// Adds the file systems, links and directories of a running system.
+fn furnish(root: &Path) -> Result<()> {
     for (kind, place, options) in FILE_SYSTEMS {
         let place = root.join(place);
         make_place(&place)?;
@@ -173,20 +201,19 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
         DirBuilder::new().create(&place)?;
         set_mode(&place, 0o1777)?;
     }
-    for node in &inside.nodes {
-        show_namespace(root, node)?;
-    }
-    if inside.run_dir {
-        bind(
-            Path::new(RUN_DIR),
-            &root.join(RUN_DIR.trim_start_matches('/')),
-        )?;
-    }
-    share_controllers(root)?;
+    Ok(())
+}
+
+/// Makes `root` the root, and forgets the old one.
+fn make_root(root: &Path) -> Result<()> {
     chdir(root)?;
     pivot_root(".", ".").context("cannot change the root")?;
     umount2(".", MntFlags::MNT_DETACH)?;
-    chdir("/")?;
+    Ok(chdir("/")?)
+}
+
+/// Writes the files that replace the host's, the names of the lab's hosts, and the files of `inside`.
+fn write_files(inside: &Inside) -> Result<()> {
     for (place, text) in FILES {
         pin(Path::new("/").join(place), text);
     }
@@ -196,10 +223,13 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
         std::fs::write(place, text).with_context(|| place.display().to_string())?;
         set_mode(place, if *is_program { 0o755 } else { 0o644 })?;
     }
-    show_distributions();
+    Ok(())
+}
+
+/// Lets modprobe succeed for the modules that are built into the kernel.
+fn configure_modprobe(modules: &str) -> Result<()> {
     create_dir_all(MODPROBE)?;
-    let lines: String = inside
-        .modules
+    let lines: String = modules
         .split_whitespace()
         .map(|name| match name {
             // pktgen exists from then on (patch 0047): it has a thread in every network namespace.
@@ -207,11 +237,10 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
             _ => format!("install {name} true\n"),
         })
         .collect();
-    std::fs::write(Path::new(MODPROBE).join("netwarp.conf"), lines)?;
-    if std::fs::read_dir(home).is_err() {
-        empty(home, &inside.readable)?;
-    }
-    inside.directories.iter().try_for_each(|d| make_place(d))
+    Ok(std::fs::write(
+        Path::new(MODPROBE).join("netwarp.conf"),
+        lines,
+    )?)
 }
 
 /// Mounts an empty directory over a home, with the readable paths below it in their places. A program, its virtual

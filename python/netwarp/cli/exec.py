@@ -163,7 +163,6 @@ _SIGNALLED = 128
 
 def code_of_one(directory: Path) -> int:
     """Return the exit code of the command of a result's only run, or netwarp's own if the command has none."""
-    from netwarp.engines.exec import failure_of
     from netwarp.engines.reports import End
     from netwarp.store.result import open_result
 
@@ -172,7 +171,7 @@ def code_of_one(directory: Path) -> int:
     code, reason = status.get("exit_code"), status.get("reason")
     for note in status.get("notes", []):
         say(f"note: {note}", style="yellow")
-    if reason and (reason != failure_of(code) or (code or 0) > _SIGNALLED):
+    if reason and (status.get("end") != End.EXIT_CODE or (code or 0) > _SIGNALLED):
         say(f"error: {reason}", style="red")
     if code is not None:
         tests_failed = status.get("tests", {}).get("failed")

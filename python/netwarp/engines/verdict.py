@@ -38,14 +38,17 @@ def judged(
     outcome = read_outcome(directory)
     facts = {**facts, **facts_of(outcome or {})}
     found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
-    reasons = (
-        # Causes come before their consequences.
-        out_of_memory(directory),
-        blamed or _killed(job, directory, report) or _failure(job, outcome, directory, report),
+    stopped = blamed or _killed(job, directory, report)
+    # Causes come before their consequences.
+    before = out_of_memory(directory)
+    after = (
         out_of_mappings(directory),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
+    reasons = (before, stopped or _failure(job, outcome, directory, report), *after)
     reason = "; ".join(reason for reason in reasons if reason) or None
+    if reason and not any((before, stopped, *after, advice)) and _ended_by_itself(outcome):
+        facts["end"] = End.EXIT_CODE
     reason = f"{reason}; {advice}" if reason and advice else reason
     by_host = report["by_host"] or (report["end"] == End.ENDED and killed_by_host(report["exit_status"], directory))
     notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))
@@ -90,6 +93,11 @@ def _running(job: Job, answer: RunningProgram | None, directory: Path) -> str | 
         f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
         f"its command: `{answer['command']}`{of_waiting(directory)}"
     )
+
+
+def _ended_by_itself(outcome: AgentOutcome | None) -> bool:
+    """Whether all that the agent reports about a command is its exit code."""
+    return outcome is not None and outcome["status"] == RunStatus.OK and not outcome.get("overdue")
 
 
 def _failure(job: Job, outcome: AgentOutcome | None, directory: Path, report: GuardReport) -> str | None:

@@ -14,8 +14,7 @@ from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import check_run
 from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
-from netwarp.engines.exec import failure_of
-from netwarp.engines.reports import RunFacts
+from netwarp.engines.reports import End, RunFacts
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
@@ -61,6 +60,8 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
     facts = outcome.facts.copy()
     if outcome.by_host:
         facts["by_host"] = True
+        if facts.get("end") == End.EXIT_CODE:
+            del facts["end"]  # the host is a cause as well
     if outcome.notes:
         facts["notes"] = list(outcome.notes)
     write_status(directory, outcome.status, outcome.reason, **facts)
@@ -95,14 +96,15 @@ def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
     if tests is None:
         return outcome
     facts: RunFacts = {**outcome.facts, "tests": tests.counts}
+    by_code = facts.get("end") == End.EXIT_CODE
+    if by_code and (tests.failure or tests.is_skipped):
+        del facts["end"]
     if failure := tests.failure:
         reason = f"{failure}; {outcome.reason}" if outcome.reason else failure
         return replace(outcome, status=RunStatus.FAILED, reason=reason, facts=facts)
     if tests.is_skipped:
         outcome = replace(outcome, notes=(*outcome.notes, "all of its own tests were skipped"))
-        if outcome.facts.get("exit_code") == KSELFTEST_SKIP and outcome.reason == failure_of(
-            outcome.facts.get("exit_code")
-        ):
+        if by_code and facts.get("exit_code") == KSELFTEST_SKIP:
             outcome = replace(outcome, status=RunStatus.OK, reason=None)
     return replace(outcome, facts=facts)
 

@@ -11,6 +11,7 @@ BROUGHT = {
     "0011-netem-seed.patch",
     "0012-drops-tell-the-receiver.patch",
     "0013-module-aliases-of-qdiscs.patch",
+    "0014-um-exports-of-the-host.patch",
 }
 """What 6.1 takes over from later kernels."""
 LATER = {

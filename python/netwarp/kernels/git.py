@@ -34,9 +34,11 @@ def git(
     directory: Path, *words: str, repository: Path | None = None, work: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git in a work tree. It reads the work tree and its repository; with a `work` tree beside the kernels it also
-    writes there and into its `repository` (default: the directory's). Raises KernelError after a time limit."""
+    writes there, symbolic links included, and into its `repository` (default: the directory's). Raises KernelError
+    after a time limit."""
     places = list(_places(repository or directory))
-    walls = confined([directory, *places], [] if work is None else [work, *places])
+    write = [] if work is None else [work, *places]
+    walls = confined([directory, *places], write, links=bool(write))
     try:
         return collect([*walls, "git", "-C", str(directory), *words], environment() | _ENVIRONMENT)
     except subprocess.TimeoutExpired:

@@ -68,8 +68,8 @@ EXACT = {
     (2, 99_999_999, 0.025): 2.4220927946168464e-9,
     (2, 99_999_999, 0.9995): 9.9986770477495665e-8,
 }
-"""(a, b, probability) → the quantile, by mpmath 1.4 with 40 digits. The last rows have counts of packets; scipy's error in them is
-up to 1e-9."""
+"""(a, b, probability) → the quantile, by mpmath 1.4 with 40 digits. The last rows have counts of packets; scipy's error
+in them is up to 1e-9."""
 
 
 @pytest.mark.parametrize("arguments", EXACT)

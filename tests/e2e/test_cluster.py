@@ -231,6 +231,17 @@ def test_no_scheduler(tmp_path: Path) -> None:
     assert '"nonsense://x" is not the address of a Dask scheduler' in odd.err
 
 
+def test_without_the_packages_of_a_cluster_the_command_that_installs_them_is_said(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['distributed'] = None; from netwarp.cli import main; main()"
+    options = ("-o", tmp_path / "r", "--dask", "tcp://127.0.0.1:9")
+    scenario = write_scenario(tmp_path / "s.toml")
+    command: list[str | Path] = [sys.executable, "-c", program, "run", scenario, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 4
+    assert "Install it: pip install 'netwarp[cluster]'" in " ".join(done.stderr.split())
+    assert not (tmp_path / "r").exists()
+
+
 def _machines(pid: int) -> list[psutil.Process]:
     """The kernels of virtual machines that descend from a process."""
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from netwarp.common import quantities
 from netwarp.lab_format.model import Lab, LabEnd, LabLink
 from netwarp.lab_format.wires import PROPERTIES
@@ -11,24 +13,29 @@ from netwarp.values.units import format_duration, format_rate
 
 def draw(lab: Lab, width: int = 100) -> str:
     """The network of a lab in at most `width` columns if possible, with rate, delay and queue of each link."""
-    chain = _chain(lab)
+    chain = chain_of((node.name for node in lab.nodes), ((link.ends[0].node, link.ends[1].node) for link in lab.links))
     top = _draw_chain(chain, lab) if chain else []
     if top and max(map(len, top)) > width:
         top = []
     return "\n".join([*top, *([""] if top else []), *_list(lab)])
 
 
-def _chain(lab: Lab) -> list[str]:
-    """The nodes in order if the network is one chain; empty otherwise."""
-    # Imported only here, because it takes long.
-    import networkx as nx  # type: ignore[import-untyped]
+def chain_of(nodes: Iterable[str], links: Iterable[tuple[str, str]]) -> list[str]:
+    """The nodes in order if the links join them to one chain, whose first node is the tip that `nodes` has first.
 
-    graph = nx.MultiGraph((link.ends[0].node, link.ends[1].node) for link in lab.links)
-    graph.add_nodes_from(node.name for node in lab.nodes)
-    tips = [node.name for node in lab.nodes if graph.degree(node.name) == 1]
-    if len(tips) != 2 or max(degree for _, degree in graph.degree) > 2 or not nx.is_connected(graph):
+    It is empty otherwise. Each link is a pair of nodes.
+    """
+    neighbours: dict[str, list[str]] = {node: [] for node in nodes}
+    for one, other in links:
+        neighbours[one].append(other)
+        neighbours[other].append(one)
+    tips = [node for node, others in neighbours.items() if len(others) == 1]
+    if len(tips) != 2 or any(len(others) > 2 for others in neighbours.values()):
         return []
-    return list(nx.shortest_path(graph, tips[0], tips[1]))
+    chain = [tips[0]]
+    while following := [node for node in neighbours[chain[-1]] if node not in chain[-2:]]:
+        chain.append(following[0])
+    return chain if len(chain) == len(neighbours) else []
 
 
 def _draw_chain(chain: list[str], lab: Lab) -> list[str]:

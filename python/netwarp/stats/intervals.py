@@ -6,6 +6,8 @@ from functools import lru_cache
 from math import comb, sqrt
 from statistics import NormalDist, fmean, stdev
 
+from netwarp.stats.beta import beta_quantile, student_quantile
+
 CONFIDENCE = 0.95
 SKEW = 0.7
 """The greatest share of values on one side of a mean that `robust_interval` allows for: of normal values it is 0.5, of
@@ -36,10 +38,7 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
         return Interval(mean)
     if min(values) == max(values):  # a mean of equal values may differ from them in its last digit
         return Interval(values[0], values[0], values[0])
-    # Imported lazily: loading scipy takes longer than most commands.
-    from scipy.special import stdtrit  # type: ignore[import-untyped]  # noqa: PLC0415
-
-    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * stdev(values) / sqrt(len(values))
+    half = student_quantile(len(values) - 1, (1 + confidence) / 2) * stdev(values) / sqrt(len(values))
     return Interval(mean, mean - half, mean + half)
 
 
@@ -82,11 +81,9 @@ def _covered(count: int, rank: int) -> float:
 
 def share_interval(held: int, count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The interval of a probability after `held` successes in `count` independent trials (Clopper and Pearson 1934)."""
-    from scipy.special import betaincinv  # noqa: PLC0415 imported lazily, as in `mean_interval`
-
     tail = (1 - confidence) / 2
-    low = float(betaincinv(held, count - held + 1, tail)) if held else 0.0
-    high = float(betaincinv(held + 1, count - held, 1 - tail)) if held < count else 1.0
+    low = beta_quantile(held, count - held + 1, tail) if held else 0.0
+    high = beta_quantile(held + 1, count - held, 1 - tail) if held < count else 1.0
     return low, high
 
 

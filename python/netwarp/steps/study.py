@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
+from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
 from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
@@ -79,6 +80,8 @@ def make_study(
     progress. `progress` shows the progress of the plan, in place of a bar or lines on the console. Raises
     ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
+    if dask is not None:
+        _require_cluster()
     refuse_withheld(scenario, engine)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
     notes = refuse_unsupported(plan, engine)
@@ -160,6 +163,15 @@ def _progress(plan: Plan, console: "Console | None", result: ResultWriter) -> "R
 
 def _silent(event: RunEvent, run: Run, outcome: Outcome | None) -> None:
     """Progress of which nothing is shown."""
+
+
+def _require_cluster() -> None:
+    """Raise EngineError unless the packages of the extra `cluster` are installed."""
+    if find_spec("distributed") is None:
+        raise EngineError(
+            "Runs on the workers of a Dask scheduler need the package distributed, which is not installed. "
+            "Install it: pip install 'netwarp[cluster]'"
+        )
 
 
 def _on_cluster(address: str, console: "Console | None") -> Callable[..., Execution]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from tests.e2e.e2e_compile import compiled
-
 SOURCES = Path(__file__).parents[1] / "tests/e2e"
+sys.path.append(str(SOURCES))
+from e2e_compile import compiled  # noqa: E402
+
 CALLS = ("getpid", "times", "yield", "poll", "masked", "read", "wait", "nap", "fork", "clock")
 """Kinds of tests/e2e/spins.c: system calls again and again, until a timer of a second."""
 COMPUTING = (

@@ -171,7 +171,7 @@ def code_of_one(directory: Path) -> int:
     code, reason = status.get("exit_code"), status.get("reason")
     for note in status.get("notes", []):
         say(f"note: {note}", style="yellow")
-    if reason and (status.get("end") != End.EXIT_CODE or (code or 0) > _SIGNALLED):
+    if reason and (not status.get("by_exit_code") or (code or 0) > _SIGNALLED):
         say(f"error: {reason}", style="red")
     if code is not None:
         tests_failed = status.get("tests", {}).get("failed")

@@ -23,8 +23,6 @@ class End(StrEnum):
     """The end of a run's programs: by themselves, or the reason why they were killed."""
 
     ENDED = "ended"
-    EXIT_CODE = "exit_code"
-    """By itself, and the run failed for nothing but the command's exit code."""
     CANCELLED = "cancelled"
     """By the user."""
     TIME_LIMIT = "time_limit"
@@ -70,9 +68,13 @@ class SupervisorReport(TypedDict):
 
 
 class CommandFacts(TypedDict, total=False):
-    """Facts about a command's end in status.json."""
+    """Facts about a command's end in status.json.
+
+    `by_exit_code`: the run failed for nothing but the command's exit code.
+    """
 
     exit_code: int
+    by_exit_code: bool
     duration_ns: int
     files: list[Json]
     left_out: list[str]
@@ -84,8 +86,7 @@ class CommandFacts(TypedDict, total=False):
 class RunFacts(CommandFacts, total=False):
     """Facts about a run in status.json, beside its status: seconds, and oddities that engine or analysis found.
 
-    `end` is why its machine was ended, or EXIT_CODE. It is missing if the machine ended by itself and the run did not
-    fail, or failed for another reason.
+    `end` is why its machine was ended, and is missing if that ended by itself.
     """
 
     end: End

@@ -48,7 +48,7 @@ def judged(
     reasons = (before, stopped or _failure(job, outcome, directory, report), *after)
     reason = "; ".join(reason for reason in reasons if reason) or None
     if reason and not any((before, stopped, *after, advice)) and _ended_by_itself(outcome):
-        facts["end"] = End.EXIT_CODE
+        facts["by_exit_code"] = True
     reason = f"{reason}; {advice}" if reason and advice else reason
     by_host = report["by_host"] or (report["end"] == End.ENDED and killed_by_host(report["exit_status"], directory))
     notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))

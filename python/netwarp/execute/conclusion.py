@@ -14,7 +14,7 @@ from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import check_run
 from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
-from netwarp.engines.reports import End, RunFacts
+from netwarp.engines.reports import RunFacts
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
@@ -60,8 +60,7 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
     facts = outcome.facts.copy()
     if outcome.by_host:
         facts["by_host"] = True
-        if facts.get("end") == End.EXIT_CODE:
-            del facts["end"]  # the host is a cause as well
+        facts.pop("by_exit_code", None)  # the host is a cause as well
     if outcome.notes:
         facts["notes"] = list(outcome.notes)
     write_status(directory, outcome.status, outcome.reason, **facts)
@@ -96,9 +95,9 @@ def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
     if tests is None:
         return outcome
     facts: RunFacts = {**outcome.facts, "tests": tests.counts}
-    by_code = facts.get("end") == End.EXIT_CODE
-    if by_code and (tests.failure or tests.is_skipped):
-        del facts["end"]
+    by_code = facts.get("by_exit_code", False)
+    if tests.failure or tests.is_skipped:
+        facts.pop("by_exit_code", None)
     if failure := tests.failure:
         reason = f"{failure}; {outcome.reason}" if outcome.reason else failure
         return replace(outcome, status=RunStatus.FAILED, reason=reason, facts=facts)

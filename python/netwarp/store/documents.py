@@ -103,6 +103,7 @@ class StatusJson(TypedDict):
     notes: NotRequired[list[Text]]
     before_the_fault: NotRequired["StatusJson | None"]
     exit_code: NotRequired[Int64 | None]
+    by_exit_code: NotRequired[bool]
     duration_ns: NotRequired[Int64]
     tests: NotRequired[dict[str, Int64]]
     charged: NotRequired[list[dict[str, str | int]]]

@@ -18,6 +18,7 @@ from netwarp.common.words import nearest
 from netwarp.execute import Execution
 from netwarp.plots.look import Look
 from netwarp.scenario import Scenario, parse_scenario
+from netwarp.scenario.toml import parse_toml
 from netwarp.steps.notebook import Result, Run, result_html
 from netwarp.steps.views import write_views
 from netwarp.store.errors import SelectionError, StoreError
@@ -257,10 +258,11 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
     from netwarp.report.index import Shown, write_index
     from netwarp.report.svg import title_of
 
-    names = tuple(wish.name for wish in scenario.figures if wish.name)
-    drawn = draw_chosen(result, [wish.name or Wish(wish.metric, wish.by, wish.kind) for wish in scenario.figures])
+    wishes = () if _varies_more(scenario) else scenario.figures
+    names = tuple(wish.name for wish in wishes if wish.name)
+    drawn = draw_chosen(result, [wish.name or Wish(wish.metric, wish.by, wish.kind) for wish in wishes])
     # Of the views' figures, those that are named; if none is named, the most important ones.
-    look = replace(current(), figures=names or (("",) if scenario.figures else ()), brief=True)
+    look = replace(current(), figures=names or (("",) if wishes else ()), brief=True)
     with looking(look):
         views = write_views(result, scenario.views)
     if current().out is None:
@@ -273,6 +275,13 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
         missing = [one for one in drawn.missing if not any(one.endswith(f" {stem}") for stem in stems)]
         write_index(result, entries, drawn.left, missing)
     return tuple(drawn.files), tuple(views)
+
+
+def _varies_more(scenario: Scenario) -> bool:
+    """Whether the command line varies something that the file does not: the figures that it names do not show this."""
+    own = parse_toml(scenario.source.text).get("sweep")
+    known = own if isinstance(own, dict) else {}
+    return any(f'sweep."{axis}"' in scenario.source.overrides for axis in scenario.sweep if axis not in known)
 
 
 def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:

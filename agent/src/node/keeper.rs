@@ -168,7 +168,7 @@ fn keep(
             if alone {
                 state.restore();
                 remove_dir(&state.dir);
-                super::lock::forget_all();
+                super::lock::forget();
             }
             return Ok(());
         }

@@ -1,9 +1,9 @@
-//! A lock for one lab at a time on a machine. If a killed lab is found, the machine is restored first.
+//! A lock for one lab at a time on a machine. If the state that a killed lab saved is found, the machine is restored first.
 
-use std::fs::{self, File};
-use std::io::{Read, Seek, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -11,70 +11,63 @@ use anyhow::{Context, Result, bail};
 use super::state::State;
 
 const PLACE: &str = "/run/netwarp-node";
-const LOCK: &str = "/run/netwarp-node/lock";
 const STATE: &str = "/run/netwarp-node/state.json";
+/// Names in the abstract namespace of unix(7), which is one of the machine's network and leaves no file: the lock, and
+/// the beginning of the name that says whose it is.
+const LOCK: &str = "netwarp-node";
+const OWNER: &str = "netwarp-node of ";
 
 /// Ownership of this machine, which lasts until all processes that hold the lock have ended.
 pub struct Lock {
-    _file: File,
+    _lock: UnixDatagram,
+    _owner: Option<UnixDatagram>,
 }
 
 impl Lock {
     /// Takes the machine for a session; `whose` is what another session is told if it finds the machine taken. Restores
     /// the machine first after a session that was killed; the sentence returned reports that.
     pub fn take(whose: &str) -> Result<(Self, Option<String>)> {
-        let mut file = loop {
-            fs::create_dir_all(PLACE).with_context(|| format!("cannot create {PLACE}"))?;
-            let opened = File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(LOCK);
-            let mut file = match opened {
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
-                opened => opened.with_context(|| format!("cannot open {LOCK}"))?,
-            };
-            // SAFETY: flock takes two integers and touches no memory.
-            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-                let mut by = String::new();
-                let _ = file.read_to_string(&mut by);
-                bail!("another lab is running on this machine: {}", by.trim());
+        let lock = match bind(LOCK) {
+            Err(e) if e.kind() == ErrorKind::AddrInUse => {
+                bail!("another lab is running on this machine: {}", owner())
             }
-            // The previous holder may have removed the file between opening and locking.
-            let same = fs::metadata(LOCK).is_ok_and(|now| {
-                file.metadata()
-                    .is_ok_and(|own| (own.dev(), own.ino()) == (now.dev(), now.ino()))
-            });
-            if same {
-                break file;
-            }
+            bound => bound.context("cannot lock this machine")?,
         };
-        file.set_len(0)?;
-        file.rewind()?;
-        file.write_all(whose.as_bytes())?;
+        // Only for the message to others, so a name that is too long for an address does not matter.
+        let owner = bind(&format!("{OWNER}{whose}")).ok();
         let note = restore_left()?;
-        Ok((Self { _file: file }, note))
+        Ok((
+            Self {
+                _lock: lock,
+                _owner: owner,
+            },
+            note,
+        ))
     }
 
     /// Saves the state to restore before it is changed.
     pub fn remember(&self, state: &State) -> Result<()> {
+        fs::create_dir_all(PLACE).with_context(|| format!("cannot create {PLACE}"))?;
         let part = format!("{STATE}.part");
         fs::write(&part, serde_json::to_string(state)?).context(part.clone())?;
         fs::rename(&part, STATE).context(STATE)
     }
+}
 
-    /// Removes the saved state: the machine is restored.
-    pub fn forget(&self) {
-        let _ = fs::remove_file(STATE);
-    }
+fn bind(name: &str) -> std::io::Result<UnixDatagram> {
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
+}
 
-    /// Removes the lock and all other files.
-    pub fn release(self) {
-        self.forget();
-        let _ = fs::remove_file(LOCK);
-        let _ = fs::remove_dir(PLACE);
-    }
+/// Whose lab is running, as its session has named itself.
+fn owner() -> String {
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let named = sockets
+        .lines()
+        .find_map(|line| line.split_once(&format!("@{OWNER}")));
+    named
+        .map_or("nothing is known of it", |(_, whose)| whose)
+        .trim()
+        .to_string()
 }
 
 fn restore_left() -> Result<Option<String>> {
@@ -93,7 +86,7 @@ fn restore_left() -> Result<Option<String>> {
         );
     }
     remove_dir(&state.dir);
-    let _ = fs::remove_file(STATE);
+    forget();
     Ok(Some(
         "an earlier agent was killed here; what it had changed is as it was".to_string(),
     ))
@@ -107,10 +100,8 @@ pub fn remove_dir(dir: &Path) {
     }
 }
 
-/// Removes the state and the lock of a session that is gone.
-pub fn forget_all() {
-    for file in [STATE, LOCK] {
-        let _ = fs::remove_file(file);
-    }
+/// Removes the saved state: the machine is restored.
+pub fn forget() {
+    let _ = fs::remove_file(STATE);
     let _ = fs::remove_dir(PLACE);
 }

@@ -126,9 +126,7 @@ impl Session {
             keeper.end();
         }
         let failed = self.restore();
-        if let Some(lock) = self.lock.take() {
-            lock.release();
-        }
+        drop(self.lock.take());
         lock::remove_dir(&self.options.dir);
         ensure!(failed.is_empty(), "{}", failed.join("; "));
         outcome
@@ -394,8 +392,8 @@ impl Session {
             return Vec::new();
         };
         let failed = state.restore();
-        if let Some(lock) = self.lock.as_ref().filter(|_| failed.is_empty()) {
-            lock.forget();
+        if failed.is_empty() {
+            lock::forget();
         }
         failed
     }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import pytest
+from netwarp.flows import KINDS
 from netwarp.lab_format import quantities
 from netwarp.lab_format.model import LabFamily, LabRoute
 from netwarp.store.codes import Place
@@ -105,6 +106,17 @@ def test_a_datagram_holds_its_head() -> None:
 def test_a_changed_constant_makes_the_agents_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "ETHERNET_HEADER_BYTES", 18)
     assert generate.stale() == ["agent/src/constants.rs"]
+
+
+def test_a_changed_field_of_a_kind_makes_the_agents_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class WithPauses(KINDS["ping"].lab):  # type: ignore[misc]
+        """Echo requests with pauses."""
+
+        pause_ns: quantities.Time
+
+    monkeypatch.setitem(KINDS, "ping", replace(KINDS["ping"], lab=WithPauses))
+    assert generate.stale() == ["agent/src/traffic/fields.rs", "docs/lab.md"]
 
 
 def test_places_are_the_kernels() -> None:

@@ -30,6 +30,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/guard/layout.rs": recorder_layout.source,
     "records/src/tables.rs": rust_tables.source,
     "agent/src/lab/objects.rs": rust_lab.source,
+    "agent/src/traffic/fields.rs": rust_lab.flows_source,
     "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/commands.md": commands_page.markdown,

@@ -1,4 +1,5 @@
-"""The lab as the agent reads it, by the classes of `lab_format/`: `agent/src/lab/objects.rs`.
+"""The lab as the agent reads it, by the classes of `lab_format/`: `agent/src/lab/objects.rs`; and the fields of each
+kind of flow, by the classes of `flows/`: `agent/src/traffic/fields.rs`.
 
 Classes become structs without the `Lab` of their name, literals and unions the enum of the name that their module gives
 them. A number has the smallest type of Rust that holds the bounds of its quantity. An engine gets all fields, so there
@@ -15,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen
+from netwarp.flows import KINDS
 from netwarp.lab_format import model
 from netwarp.lab_format.model import Lab, Settings
 from netwarp.lab_format.objects import is_found, is_spread, spelt
@@ -44,11 +46,23 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::settings::Settings;"""
+_HEAD_OF_FLOWS = """\
+//! The fields of each kind of flow in the lab. Made by `make generate` from `python/netwarp/flows/`.
+
+use serde::Deserialize;
+
+use crate::lab::Distribution;"""
 
 
 def source() -> str:
     """The file as it is committed."""
     return "\n".join(_lines()) + "\n"
+
+
+def flows_source() -> str:
+    """The file with the fields of flows as it is committed."""
+    structs = ("\n".join(["", *_struct(kind)]) for kind in dict.fromkeys(kind.lab for kind in KINDS.values()))
+    return "\n".join([_HEAD_OF_FLOWS, *structs]) + "\n"
 
 
 def _lines() -> Iterator[str]:

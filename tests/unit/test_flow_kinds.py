@@ -13,10 +13,12 @@ import pytest
 from netwarp.engines.mappings import needed_mappings, too_many_mappings
 from netwarp.flows import KINDS, kind_of
 from netwarp.flows.incast import IncastFlow
-from netwarp.lab.build import memory_bytes
+from netwarp.lab.build import build_lab, memory_bytes
 from netwarp.lab_format.model import read_lab
 from netwarp.plan import make_plan
-from netwarp.scenario import ScenarioError, parse_scenario
+from netwarp.scenario import ScenarioError, parse_scenario, shipped_scenarios
+from netwarp.scenario.load.loader import load_scenario
+from pydantic import TypeAdapter
 from scenario_texts import replaced
 
 ROOT = Path(netwarp.__file__).parent
@@ -61,6 +63,14 @@ def test_a_kind_and_its_model_have_one_name() -> None:
     for tool, kind in KINDS.items():
         assert kind.tool == tool
         assert get_args(kind.model.model_fields["tool"].annotation) == (tool,)
+
+
+@pytest.mark.parametrize("name", sorted(shipped_scenarios()))
+def test_the_fields_of_a_flow_in_the_lab_fit_those_of_its_kind(name: str) -> None:
+    """The agent's structs are generated from these classes, with types that hold their quantities."""
+    for flow in build_lab(make_plan(load_scenario(name)).runs[0]).flows:
+        fields = TypeAdapter(KINDS[flow.tool].lab).validate_python(flow.own)
+        assert fields.as_json() == dict(flow.own)
 
 
 def test_the_agent_has_the_same_kinds() -> None:

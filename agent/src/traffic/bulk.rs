@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use nix::sys::socket::{Shutdown, accept, shutdown};
-use serde::Deserialize;
 
+use super::fields::BulkFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
@@ -16,17 +16,6 @@ use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
 use netwarp_records::sockets::TcpInfo;
-
-/// Its fields in the lab.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    cc: Option<String>,
-    /// None: as much as possible.
-    bytes: Option<u64>,
-    /// How long before the flow's start its connection is opened.
-    connect_ahead_ns: i64,
-}
 
 /// State that the threads share with the main thread.
 #[derive(Default)]
@@ -50,7 +39,7 @@ struct Bulk {
 /// Listens at the destination, and starts the threads. A sized flow has a row in `transfers`.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
-    let Fields {
+    let BulkFields {
         cc,
         bytes,
         connect_ahead_ns,
@@ -59,7 +48,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         listener,
         client,
         to,
-    } = tcp::open(setup, cc.as_deref())?;
+    } = tcp::open(setup, Some(&cc))?;
     let bulk = Bulk {
         sender: client.map(Arc::new),
         receives: listener.is_some(),

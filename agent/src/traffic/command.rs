@@ -1,8 +1,8 @@
 //! `command`: any program.
 
 use anyhow::Result;
-use serde::Deserialize;
 
+use super::fields::CommandFields;
 use super::generator::{Generator, Setup};
 use super::program::{self, Plan};
 use crate::lab::Flow;
@@ -10,18 +10,9 @@ use crate::lab::Flow;
 /// The scenario's name for it.
 pub const TOOL: &str = "command";
 
-/// Its fields in the lab.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    client: Vec<String>,
-    server: Option<Vec<String>>,
-    ready_port: Option<u16>,
-}
-
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let flow = setup.flow;
-    let fields: Fields = flow.fields()?;
+    let fields: CommandFields = flow.fields()?;
     let plan = Plan {
         server: fields.server.map(|words| fill(&words, flow)),
         client: fill(&fields.client, flow),

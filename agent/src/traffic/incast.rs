@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, ensure};
 use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
-use serde::Deserialize;
 
 use super::draws::{Distribution, Draws};
 use super::exchange;
+use super::fields::IncastFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::pauses::Pauses;
@@ -23,20 +23,6 @@ use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
 use netwarp_records::sockets::TcpInfo;
-
-/// Its fields in the lab; sizes are those of each sender.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    cc: Option<String>,
-    senders: u16,
-    request_size_bytes: u64,
-    request_size_distribution: Distribution,
-    response_size_bytes: u64,
-    response_size_distribution: Distribution,
-    think_ns: i64,
-    think_distribution: Distribution,
-}
 
 #[derive(Default)]
 struct Progress {
@@ -56,8 +42,8 @@ struct Incast {
 /// Each round has its row in `transfers`.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
-    let fields: Fields = flow.fields()?;
-    let cc = fields.cc.as_deref();
+    let fields: IncastFields = flow.fields()?;
+    let cc = Some(fields.cc.as_str());
     let (listener, to) = tcp::listener(setup, cc, i32::from(fields.senders))?;
     let listener = listener.map(Arc::new);
     let progress: Arc<Mutex<Progress>> = Arc::default();
@@ -150,7 +136,7 @@ fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sen
 
 /// The thread that asks all senders and waits for them.
 struct Rounds {
-    fields: Fields,
+    fields: IncastFields,
     pauses: Pauses,
     draws: Draws,
     flow_id: u32,

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::fields::Iperf3Fields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::program::{self, Plan, Report};
@@ -18,20 +18,9 @@ const IPERF3: &str = "iperf3";
 /// Maximum number of intervals in a UDP receiver's report.
 const MAX_INTERVALS: i64 = 2000;
 
-/// Its fields in the lab: the program's options.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    protocol: String,
-    rate_bps: Option<u64>,
-    cc: Option<String>,
-    bytes: Option<u64>,
-    args: Vec<String>,
-}
-
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let flow = setup.flow;
-    let options: Fields = flow.fields()?;
+    let options: Iperf3Fields = flow.fields()?;
     let server_out = match is_udp(&options) {
         true => format!("iperf3-{}-server.json", flow.name),
         false => format!("{}-server.out", flow.name),
@@ -54,7 +43,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
 
 /// Makes the server's command. Only the server knows which UDP datagrams arrived, so it reports in short intervals, of
 /// which those in the run's window count.
-fn server(flow: &Flow, options: &Fields) -> Vec<String> {
+fn server(flow: &Flow, options: &Iperf3Fields) -> Vec<String> {
     let mut words = tools::words(IPERF3);
     words.extend(
         [
@@ -73,7 +62,7 @@ fn server(flow: &Flow, options: &Fields) -> Vec<String> {
     words
 }
 
-fn is_udp(options: &Fields) -> bool {
+fn is_udp(options: &Iperf3Fields) -> bool {
     options.protocol == "udp"
 }
 
@@ -84,7 +73,7 @@ fn interval(flow: &Flow) -> String {
 }
 
 /// Makes the client's arguments; the time is rounded down to the whole seconds that iperf3 takes.
-fn client(flow: &Flow, options: &Fields) -> Vec<String> {
+fn client(flow: &Flow, options: &Iperf3Fields) -> Vec<String> {
     let destination = SocketAddr::new(flow.destination, flow.destination_port);
     let mut words = tools::words(IPERF3);
     words.extend(

@@ -7,6 +7,7 @@ mod command;
 mod draws;
 mod echoes;
 mod exchange;
+mod fields;
 mod flow_stats;
 mod generator;
 mod incast;

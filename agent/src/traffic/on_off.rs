@@ -1,25 +1,11 @@
 //! `on_off`: UDP in bursts.
 
 use anyhow::Result;
-use serde::Deserialize;
 
 use super::draws::{Distribution, Draws};
+use super::fields::{OnOffFields, UdpFields};
 use super::generator::{Generator, Setup};
 use super::udp::{self, Pattern};
-
-/// Its fields in the lab: those of UDP (serde cannot refuse unknown fields of a nested struct), and its own.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    rate_bps: u64,
-    packet_size_bytes: u32,
-    packet_size_most_bytes: u32,
-    packet_size_distribution: Distribution,
-    on_ns: i64,
-    on_distribution: Distribution,
-    off_ns: i64,
-    off_distribution: Distribution,
-}
 
 /// Even intervals while on; nothing while off.
 struct OnOff {
@@ -43,13 +29,13 @@ impl Pattern for OnOff {
 }
 
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
-    let fields: Fields = setup.flow.fields()?;
+    let fields: OnOffFields = setup.flow.fields()?;
     let pattern = OnOff {
         on: (fields.on_ns as f64, fields.on_distribution),
         off: (fields.off_ns as f64, fields.off_distribution),
         until_ns: 0.0,
     };
-    let udp = udp::Fields {
+    let udp = UdpFields {
         rate_bps: fields.rate_bps,
         packet_size_bytes: fields.packet_size_bytes,
         packet_size_most_bytes: fields.packet_size_most_bytes,

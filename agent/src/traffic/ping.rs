@@ -15,9 +15,9 @@ use nix::sys::socket::{
     sockopt,
 };
 use nix::sys::time::TimeSpec;
-use serde::Deserialize;
 
 use super::echoes::{Echo, Echoes};
+use super::fields::PingFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup, Tables};
 use super::socket::echo;
@@ -26,14 +26,6 @@ use crate::time::{Stamps, monotonic_ns, wait_until};
 
 const ICMP_ECHO: u8 = 8;
 const ICMPV6_ECHO_REQUEST: u8 = 128;
-
-/// Its fields in the lab.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    interval_ns: i64,
-    size: usize,
-}
 
 /// A flow of echo requests.
 struct Ping {
@@ -59,7 +51,8 @@ impl Generator for Elsewhere {
 /// Opens the socket and starts a thread that sends and one that receives.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
-    let Fields { interval_ns, size } = flow.fields()?;
+    let PingFields { interval_ns, size } = flow.fields()?;
+    let size = usize::from(size);
     let Some(source) = setup.source() else {
         return Ok(Box::new(Elsewhere));
     };

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
-use serde::Deserialize;
 
-use super::draws::{Distribution, Draws};
+use super::draws::Draws;
 use super::exchange;
+use super::fields::RequestFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::pauses::Pauses;
@@ -20,20 +20,6 @@ use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
 use netwarp_records::sockets::TcpInfo;
-
-/// Its fields in the lab.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    cc: Option<String>,
-    request_size_bytes: u64,
-    request_size_distribution: Distribution,
-    response_size_bytes: u64,
-    response_size_distribution: Distribution,
-    think_ns: i64,
-    think_distribution: Distribution,
-    service_ns: i64,
-}
 
 #[derive(Default)]
 struct Progress {
@@ -52,12 +38,12 @@ struct Requests {
 /// Listens, and starts both threads; every exchange has its row in `transfers`.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
-    let fields: Fields = flow.fields()?;
+    let fields: RequestFields = flow.fields()?;
     let Ends {
         listener,
         client,
         to,
-    } = tcp::open(setup, fields.cc.as_deref())?;
+    } = tcp::open(setup, Some(&fields.cc))?;
     let requests = Requests {
         client: client.map(Arc::new),
         progress: Arc::default(),
@@ -130,7 +116,7 @@ impl Generator for Requests {
 struct Client {
     socket: Arc<OwnedFd>,
     to: SocketAddr,
-    fields: Fields,
+    fields: RequestFields,
     pauses: Pauses,
     draws: Draws,
     flow_id: u32,

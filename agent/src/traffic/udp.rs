@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail};
 use nix::sys::socket::{
     Shutdown, SockType, SockaddrStorage, connect, setsockopt, shutdown, sockopt,
 };
-use serde::Deserialize;
 
 use super::draws::{Distribution, Draws, cut_exponential_mean};
+use super::fields::UdpFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::pace::Pace;
@@ -40,17 +40,6 @@ const HEADERS: f64 = (ETHERNET_HEADER_BYTES + UDP_HEADER_BYTES) as f64;
 const IPV4_HEADER: f64 = IPV4_HEADER_BYTES as f64;
 const IPV6_HEADER: f64 = IPV6_HEADER_BYTES as f64;
 
-/// The fields in the lab of every UDP source: the rate counts whole frames, the size is payload.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fields {
-    pub rate_bps: u64,
-    pub packet_size_bytes: u32,
-    /// Upper bound of a random size.
-    pub packet_size_most_bytes: u32,
-    pub packet_size_distribution: Distribution,
-}
-
 /// Timing of packets; instants are nanoseconds from the flow's start, gaps are of the source's own clock (`Pace`).
 pub trait Pattern: Send {
     /// When the first packet leaves; `mean_gap_ns` is a packet's mean transmission time at the rate.
@@ -70,7 +59,7 @@ pub trait Pattern: Send {
 /// Departures of a source: an iterator of (nanoseconds from the flow's start, payload bytes), which ends only if the
 /// source is never active again.
 pub struct Departures<P> {
-    fields: Fields,
+    fields: UdpFields,
     pattern: P,
     draws: Draws,
     headers: f64,
@@ -80,7 +69,7 @@ pub struct Departures<P> {
 }
 
 impl<P: Pattern> Departures<P> {
-    pub fn new(flow: &Flow, fields: Fields, mut pattern: P) -> Self {
+    pub fn new(flow: &Flow, fields: UdpFields, mut pattern: P) -> Self {
         let ip = if flow.source.is_ipv4() {
             IPV4_HEADER
         } else {
@@ -171,7 +160,7 @@ struct Sent {
 /// Opens both sockets and starts both threads; each datagram that arrives has a row in `datagrams`.
 pub fn prepare<P: Pattern + 'static>(
     setup: &Setup,
-    fields: Fields,
+    fields: UdpFields,
     pattern: P,
 ) -> Result<Box<dyn Generator>> {
     let (flow, network, t0_ns) = (setup.flow, setup.network, setup.t0_ns);
@@ -318,7 +307,7 @@ pub mod tests {
     #[test]
     fn a_field_that_is_not_known_is_refused() {
         let more = FLOW.replace(r#""seed":7"#, r#""seed":7,"speed":1"#);
-        let refused = flow(&more).fields::<Fields>().err();
+        let refused = flow(&more).fields::<UdpFields>().err();
         let message = refused.map(|e| format!("{e:#}")).unwrap_or_default();
         assert!(
             message.starts_with("fields of the tool x: unknown field `speed`"),

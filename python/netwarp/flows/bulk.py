@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
-from netwarp.lab_format.own_fields import OwnFields
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
 from netwarp.values.fields import Duration, PositiveSize, about
 from netwarp.values.units import format_duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkFields(LabObject):
+    """The fields of a bulk flow in the lab."""
+
+    cc: Text
+    bytes: Annotated[UInt64 | None, meaning("null: as much as possible")]
+    connect_ahead_ns: Annotated[Time, meaning("how long before its start its connection is opened")]
 
 
 class BulkFlow(FlowBase):
@@ -46,9 +57,18 @@ class BulkFlow(FlowBase):
                 "which is before the run begins; start it later, or lower `connect_ahead`",
             )
 
-    def lab_fields(self, mtu: int) -> OwnFields:
-        """The fields of a bulk flow; `bytes` None: no limit."""
-        return {"cc": self.cc, "bytes": self.bytes, "connect_ahead_ns": self.connect_ahead}
+    def lab_fields(self, mtu: int) -> BulkFields:
+        """The fields of a bulk flow."""
+        return BulkFields(cc=self.cc, bytes=self.bytes, connect_ahead_ns=self.connect_ahead)
 
 
-KIND = FlowKind("bulk", BulkFlow, transport="tcp", built_in=True, greedy=True, counts_for_fairness=True, connects=True)
+KIND = FlowKind(
+    "bulk",
+    BulkFlow,
+    BulkFields,
+    transport="tcp",
+    built_in=True,
+    greedy=True,
+    counts_for_fairness=True,
+    connects=True,
+)

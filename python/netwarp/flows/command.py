@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from netwarp.flows.kind import COUNTED, TOOL, FlowBase, FlowKind, Transport
+from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
+from netwarp.lab_format.quantities import Port, Text, meaning
 from netwarp.values.fields import Line, about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFields(LabObject):
+    """The programs of a flow in the lab, with their arguments."""
+
+    client: tuple[Text, ...]
+    server: tuple[Text, ...] | None
+    ready_port: Annotated[Port | None, meaning("where the server listens when it is ready")]
 
 
 class CommandFlow(FlowBase):
@@ -46,11 +58,10 @@ class CommandFlow(FlowBase):
         if self.ready is not None and self.server is None:
             yield "ready", "there is no server to wait for; give `server` or leave `ready` out"
 
-    def lab_fields(self, mtu: int) -> OwnFields:
+    def lab_fields(self, mtu: int) -> CommandFields:
         """The arguments of both programs."""
-        server = list(self.server) if self.server else None
         ready = int(self.ready.split()[1]) if self.ready else None
-        return {"client": list(self.client), "server": server, "ready_port": ready}
+        return CommandFields(client=self.client, server=self.server, ready_port=ready)
 
 
 class _CommandKind(FlowKind):
@@ -68,6 +79,7 @@ class _CommandKind(FlowKind):
 KIND = _CommandKind(
     "command",
     CommandFlow,
+    CommandFields,
     counts_for_fairness=True,
     owns_sockets=True,
     command_fields=("client", "server"),

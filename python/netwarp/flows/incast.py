@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
+from pydantic import Field
+
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
+from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
-from netwarp.values.fields import Distribution, DurationDistribution, SizeDistribution, about
+from netwarp.lab_format.quantities import Text, Time, UInt64
+from netwarp.values.fields import Distribution, DurationDistribution, Shape, SizeDistribution, about
+
+_Senders = Annotated[int, Field(strict=True, ge=1, le=1000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncastFields(LabObject):
+    """The fields of an incast in the lab; sizes are those of each sender."""
+
+    cc: Text
+    senders: _Senders
+    request_size_bytes: UInt64
+    request_size_distribution: Shape
+    response_size_bytes: UInt64
+    response_size_distribution: Shape
+    think_ns: Time
+    think_distribution: Shape
 
 
 class IncastFlow(FlowBase):
@@ -26,15 +47,18 @@ class IncastFlow(FlowBase):
         default=Distribution(mean=0),
     )
 
-    def lab_fields(self, mtu: int) -> OwnFields:
+    def lab_fields(self, mtu: int) -> IncastFields:
         """The number of senders, and sizes and pauses with their distributions."""
-        return {
-            "cc": self.cc,
-            "senders": self.senders,
-            **spread_fields("request_size", "bytes", self.request_size),
-            **spread_fields("response_size", "bytes", self.response_size),
-            **spread_fields("think", "ns", self.think),
-        }
+        return IncastFields(
+            cc=self.cc,
+            senders=self.senders,
+            request_size_bytes=self.request_size.mean,
+            request_size_distribution=self.request_size.distribution,
+            response_size_bytes=self.response_size.mean,
+            response_size_distribution=self.response_size.distribution,
+            think_ns=self.think.mean,
+            think_distribution=self.think.distribution,
+        )
 
 
 class _IncastKind(FlowKind):
@@ -50,6 +74,7 @@ class _IncastKind(FlowKind):
 KIND = _IncastKind(
     "incast",
     IncastFlow,
+    IncastFields,
     transport="tcp",
     reverse=True,
     built_in=True,

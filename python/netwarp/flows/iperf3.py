@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
 from netwarp.flows.kind import TOOL, CongestionControl, FlowBase, FlowKind, Transport
+from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields, words_of
+from netwarp.lab_format.quantities import Rate, Text, UInt64, meaning
 from netwarp.values import units
 from netwarp.values.fields import Line, PositiveSize, about, kind, quantity_pattern
 
@@ -18,6 +21,17 @@ _REVERSE = frozenset(("-R", "--reverse"))
 def _rate(value: object) -> int:
     """The tool's -b in bit/s; 0 means no limit, as there."""
     return 0 if value == "unlimited" else units.parse_positive_rate(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iperf3Fields(LabObject):
+    """The options of iperf3 in the lab, from which the agent makes its command line."""
+
+    protocol: Annotated[Text, meaning("tcp or udp")]
+    rate_bps: Annotated[Rate | None, meaning("its -b; 0: no limit, null: its default")]
+    cc: Text | None
+    bytes: Annotated[UInt64 | None, meaning("its -n")]
+    args: Annotated[tuple[Text, ...], meaning("further arguments of the client")]
 
 
 class Iperf3Flow(FlowBase):
@@ -56,10 +70,9 @@ class Iperf3Flow(FlowBase):
         if self.protocol == "udp" and self.cc is not None:
             yield "cc", 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
 
-    def lab_fields(self, mtu: int) -> OwnFields:
-        """Its options, from which the agent makes its command line."""
-        rate = {"protocol": self.protocol, "rate_bps": self.rate}
-        return {**rate, "cc": self.cc, "bytes": self.bytes, "args": list(self.args)}
+    def lab_fields(self, mtu: int) -> Iperf3Fields:
+        """Its options."""
+        return Iperf3Fields(protocol=self.protocol, rate_bps=self.rate, cc=self.cc, bytes=self.bytes, args=self.args)
 
 
 class _Iperf3Kind(FlowKind):
@@ -77,6 +90,7 @@ class _Iperf3Kind(FlowKind):
 KIND = _Iperf3Kind(
     "iperf3",
     Iperf3Flow,
+    Iperf3Fields,
     greedy=True,
     counts_for_fairness=True,
     connects=True,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
+from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.modules.named import control_identity, is_file, load_control, place_of
-from netwarp.values.fields import Distribution, Duration, Model, Name, PositiveDuration, about, kind
+from netwarp.values.fields import Duration, Model, Name, PositiveDuration, about, kind
 from netwarp.values.files import folder_in
 
 
@@ -76,12 +77,16 @@ class FlowBase(Model):
         """Problems among its fields: `(field, sentence)`."""
         yield from ()
 
-    def lab_fields(self, mtu: int) -> OwnFields:
-        """The kind's fields in the lab, in integers with their unit in the name.
+    def lab_fields(self, mtu: int) -> LabObject:
+        """The kind's fields in the lab: an object of the class `lab` of its kind.
 
         `mtu` is the smallest on the flow's path.
         """
         raise NotImplementedError
+
+    def own_fields(self, mtu: int) -> OwnFields:
+        """The kind's fields by name, as a lab's flow has them."""
+        return cast(OwnFields, self.lab_fields(mtu).as_json())
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class FlowKind:
     tool: str
     """Its name in a scenario."""
     model: type[FlowBase] = FlowBase
+    lab: type[LabObject] = LabObject
+    """Its fields in the lab: names of numbers end with their unit. The agent's struct is generated from it."""
     transport: Transport | None = None
     """The transport; None if unknown, as for a user's program. See `transport_of`."""
     reverse: bool = False
@@ -144,8 +151,3 @@ class FlowKind:
     def is_reverse(self, lab_fields: OwnFields) -> bool:
         """Whether the data of one flow, by its fields in the lab, goes from destination to source."""
         return self.reverse
-
-
-def spread_fields(name: str, unit: str, spread: Distribution) -> OwnFields:
-    """The lab's fields for a quantity with its distribution."""
-    return {f"{name}_{unit}": spread.mean, f"{name}_distribution": spread.distribution}

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from netwarp.flows.kind import TOOL, spread_fields
-from netwarp.flows.udp import UdpFlow, UdpKind
-from netwarp.lab_format.own_fields import OwnFields
-from netwarp.values.fields import DurationDistribution, about
+from netwarp.flows.kind import TOOL
+from netwarp.flows.udp import UdpFields, UdpFlow, UdpKind
+from netwarp.lab_format.quantities import Time
+from netwarp.values.fields import DurationDistribution, Shape, about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnOffFields(UdpFields):
+    """The fields of UDP sources in the lab, and the lengths of its phases."""
+
+    on_ns: Time
+    on_distribution: Shape
+    off_ns: Time
+    off_distribution: Shape
 
 
 class OnOffFlow(UdpFlow):
@@ -19,9 +30,19 @@ class OnOffFlow(UdpFlow):
     )
     off: DurationDistribution = about("How long the flow is silent each time.", "1s", refused=[1])
 
-    def lab_fields(self, mtu: int) -> OwnFields:
+    def lab_fields(self, mtu: int) -> OnOffFields:
         """The fields of UDP sources, and the lengths of its phases."""
-        return {**super().lab_fields(mtu), **spread_fields("on", "ns", self.on), **spread_fields("off", "ns", self.off)}
+        udp = super().lab_fields(mtu)
+        return OnOffFields(
+            rate_bps=udp.rate_bps,
+            packet_size_bytes=udp.packet_size_bytes,
+            packet_size_distribution=udp.packet_size_distribution,
+            packet_size_most_bytes=udp.packet_size_most_bytes,
+            on_ns=self.on.mean,
+            on_distribution=self.on.distribution,
+            off_ns=self.off.mean,
+            off_distribution=self.off.distribution,
+        )
 
 
-KIND = UdpKind("on_off", OnOffFlow)
+KIND = UdpKind("on_off", OnOffFlow, lab=OnOffFields)

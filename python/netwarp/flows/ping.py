@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from netwarp.flows.kind import TOOL, FlowBase, FlowKind
-from netwarp.lab_format.own_fields import OwnFields
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.quantities import Time, meaning
 from netwarp.values.fields import PositiveDuration, about
 
 MAX_PAYLOAD_BYTES = 65507
+
+
+_Size = Annotated[int, Field(strict=True, ge=0, le=MAX_PAYLOAD_BYTES)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingFields(LabObject):
+    """The fields of echo requests in the lab."""
+
+    interval_ns: Time
+    size: Annotated[_Size, meaning("bytes of payload")]
 
 
 class PingFlow(FlowBase):
@@ -26,9 +41,9 @@ class PingFlow(FlowBase):
         strict=True,
     )
 
-    def lab_fields(self, mtu: int) -> OwnFields:
+    def lab_fields(self, mtu: int) -> PingFields:
         """Interval and payload."""
-        return {"interval_ns": self.interval, "size": self.size}
+        return PingFields(interval_ns=self.interval, size=self.size)
 
 
-KIND = FlowKind("ping", PingFlow, transport="icmp", built_in=True, probe=True, ports=(True, False))
+KIND = FlowKind("ping", PingFlow, PingFields, transport="icmp", built_in=True, probe=True, ports=(True, False))

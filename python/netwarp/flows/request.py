@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
-from netwarp.lab_format.own_fields import OwnFields
-from netwarp.values.fields import Distribution, Duration, DurationDistribution, SizeDistribution, about
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
+from netwarp.values.fields import Distribution, Duration, DurationDistribution, Shape, SizeDistribution, about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFields(LabObject):
+    """The fields of a client and its server in the lab."""
+
+    cc: Text
+    request_size_bytes: UInt64
+    request_size_distribution: Shape
+    response_size_bytes: UInt64
+    response_size_distribution: Shape
+    think_ns: Time
+    think_distribution: Shape
+    service_ns: Annotated[Time, meaning("between a request and its response")]
 
 
 class RequestFlow(FlowBase):
@@ -26,20 +42,24 @@ class RequestFlow(FlowBase):
         "How long the server takes between a request and its response.", "2ms", refused=["-2ms"], default=0
     )
 
-    def lab_fields(self, mtu: int) -> OwnFields:
+    def lab_fields(self, mtu: int) -> RequestFields:
         """Sizes and pauses with their distributions."""
-        return {
-            "cc": self.cc,
-            **spread_fields("request_size", "bytes", self.request_size),
-            **spread_fields("response_size", "bytes", self.response_size),
-            **spread_fields("think", "ns", self.think),
-            "service_ns": self.service,
-        }
+        return RequestFields(
+            cc=self.cc,
+            request_size_bytes=self.request_size.mean,
+            request_size_distribution=self.request_size.distribution,
+            response_size_bytes=self.response_size.mean,
+            response_size_distribution=self.response_size.distribution,
+            think_ns=self.think.mean,
+            think_distribution=self.think.distribution,
+            service_ns=self.service,
+        )
 
 
 KIND = FlowKind(
     "request",
     RequestFlow,
+    RequestFields,
     transport="tcp",
     reverse=True,
     built_in=True,

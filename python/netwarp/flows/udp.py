@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
-from netwarp.flows.kind import FlowBase, FlowKind, spread_fields
-from netwarp.lab_format.own_fields import OwnFields
-from netwarp.values.fields import Distribution, Rate, SizeDistribution, about
+from netwarp.flows.kind import FlowBase, FlowKind
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.quantities import Rate, UInt32, meaning
+from netwarp.values import fields
+from netwarp.values.fields import Distribution, Shape, SizeDistribution, about
 
 IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
 UDP_HEADER_BYTES = 8
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UdpFields(LabObject):
+    """The fields in the lab of every UDP source."""
+
+    rate_bps: Annotated[Rate, meaning("of whole frames")]
+    packet_size_bytes: Annotated[UInt32, meaning("of payload")]
+    packet_size_distribution: Shape
+    packet_size_most_bytes: Annotated[UInt32, meaning("bound of a drawn size")]
+
+
 class UdpFlow(FlowBase):
     """A source that does not wait for answers; `rate` counts frames with all headers, `packet_size` payload."""
 
-    rate: Rate = about("The rate of frames with all their headers, while the flow sends.", "2mbit", refused=["0bit"])
+    rate: fields.Rate = about(
+        "The rate of frames with all their headers, while the flow sends.", "2mbit", refused=["0bit"]
+    )
     packet_size: SizeDistribution = about(
         "Payload of a packet in bytes. Sizes drawn from a distribution are limited to what fits into one packet on the "
         "path.",
@@ -24,14 +40,15 @@ class UdpFlow(FlowBase):
         default=Distribution(mean=1472),
     )
 
-    def lab_fields(self, mtu: int) -> OwnFields:
+    def lab_fields(self, mtu: int) -> UdpFields:
         """The fields of a UDP source. A drawn size is limited to one packet; a fixed size may be fragmented."""
         most = max(mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
-        return {
-            "rate_bps": self.rate,
-            **spread_fields("packet_size", "bytes", self.packet_size),
-            "packet_size_most_bytes": most,
-        }
+        return UdpFields(
+            rate_bps=self.rate,
+            packet_size_bytes=self.packet_size.mean,
+            packet_size_distribution=self.packet_size.distribution,
+            packet_size_most_bytes=most,
+        )
 
 
-UdpKind = partial(FlowKind, transport="udp", built_in=True, datagrams=True, varies=("rate", "active"))
+UdpKind = partial(FlowKind, lab=UdpFields, transport="udp", built_in=True, datagrams=True, varies=("rate", "active"))

@@ -25,7 +25,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
     flows: list[LabFlow] = []
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
-        fields = flow.lab_fields(sizes.mtu(group))
+        fields = flow.own_fields(sizes.mtu(group))
         states = flow_timeline(network.scenario, group)
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"

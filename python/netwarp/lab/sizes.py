@@ -119,7 +119,7 @@ class Sizes:
     def _connections(self, name: str) -> int:
         """The number of connections of all flows of this name."""
         flow = self.scenario.flows[name]
-        return flow.count * kind_of(flow.tool).connections_of(flow.lab_fields(self.mtu(name)))
+        return flow.count * kind_of(flow.tool).connections_of(flow.own_fields(self.mtu(name)))
 
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.

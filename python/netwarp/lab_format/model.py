@@ -31,6 +31,7 @@ from netwarp.lab_format.quantities import (
     UInt32,
     UInt64,
     Yes,
+    meaning,
 )
 from netwarp.lab_format.wires import LabWire
 from netwarp.values.fields import Shape
@@ -51,11 +52,6 @@ LabDistribution = Shape
 sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3)."""
 LabRecorded = Literal["none", "acks", "packets"]
 """The records of a command's network."""
-
-
-def meaning(text: str) -> Any:
-    """Describe a field, for `docs/lab.md` and the JSON Schema."""
-    return Field(description=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ The bounds of a number also choose its type in the agent (`tools/rust_lab.py`).
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
@@ -30,6 +30,11 @@ UInt64 = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 Text = Annotated[str, Field(strict=True, max_length=_MAX_TEXT)]
 Yes = Annotated[bool, Field(strict=True)]
 """A boolean."""
+
+
+def meaning(text: str) -> Any:
+    """Describe a field, for `docs/lab.md` and the JSON Schema."""
+    return Field(description=text)
 
 
 def _plain(text: str) -> str:

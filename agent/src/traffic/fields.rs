@@ -1,0 +1,117 @@
+//! The fields of each kind of flow in the lab. Made by `make generate` from `python/netwarp/flows/`.
+
+use serde::Deserialize;
+
+use crate::lab::Distribution;
+
+/// The fields of a bulk flow in the lab.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct BulkFields {
+    pub cc: String,
+    /// None: as much as possible
+    pub bytes: Option<u64>,
+    /// how long before its start its connection is opened
+    pub connect_ahead_ns: i64,
+}
+
+/// The fields in the lab of every UDP source.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct UdpFields {
+    /// of whole frames
+    pub rate_bps: u64,
+    /// of payload
+    pub packet_size_bytes: u32,
+    pub packet_size_distribution: Distribution,
+    /// bound of a drawn size
+    pub packet_size_most_bytes: u32,
+}
+
+/// The fields of UDP sources in the lab, and the lengths of its phases.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct OnOffFields {
+    /// of whole frames
+    pub rate_bps: u64,
+    /// of payload
+    pub packet_size_bytes: u32,
+    pub packet_size_distribution: Distribution,
+    /// bound of a drawn size
+    pub packet_size_most_bytes: u32,
+    pub on_ns: i64,
+    pub on_distribution: Distribution,
+    pub off_ns: i64,
+    pub off_distribution: Distribution,
+}
+
+/// The fields of a client and its server in the lab.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct RequestFields {
+    pub cc: String,
+    pub request_size_bytes: u64,
+    pub request_size_distribution: Distribution,
+    pub response_size_bytes: u64,
+    pub response_size_distribution: Distribution,
+    pub think_ns: i64,
+    pub think_distribution: Distribution,
+    /// between a request and its response
+    pub service_ns: i64,
+}
+
+/// The fields of an incast in the lab; sizes are those of each sender.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct IncastFields {
+    pub cc: String,
+    pub senders: u16,
+    pub request_size_bytes: u64,
+    pub request_size_distribution: Distribution,
+    pub response_size_bytes: u64,
+    pub response_size_distribution: Distribution,
+    pub think_ns: i64,
+    pub think_distribution: Distribution,
+}
+
+/// The options of iperf3 in the lab, from which the agent makes its command line.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Iperf3Fields {
+    /// tcp or udp
+    pub protocol: String,
+    /// its -b; 0: no limit, None: its default
+    pub rate_bps: Option<u64>,
+    pub cc: Option<String>,
+    /// its -n
+    pub bytes: Option<u64>,
+    /// further arguments of the client
+    pub args: Vec<String>,
+}
+
+/// The fields of echo requests in the lab.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct PingFields {
+    pub interval_ns: i64,
+    /// bytes of payload
+    pub size: u16,
+}
+
+/// The programs of a flow in the lab, with their arguments.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct CommandFields {
+    pub client: Vec<String>,
+    pub server: Option<Vec<String>>,
+    /// where the server listens when it is ready
+    pub ready_port: Option<u16>,
+}

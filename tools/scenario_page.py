@@ -14,6 +14,8 @@ from netwarp.flows import KINDS
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import parse_scenario
 from netwarp.scenario.model import Capture, Case, Change, Expectation, Link, Node, Record, RunOptions, Scenario, Tuner
+from netwarp.scenario.model.link_presets import LINK_PRESETS
+from netwarp.scenario.model.node import Nat
 from netwarp.scenario.model.paths import toml
 from netwarp.scenario.model.schema import annotated_schema, title_of
 from netwarp.values.names import LABEL_RULE, NAME_RULE
@@ -105,6 +107,7 @@ def sections() -> Iterator[Section]:
     yield Section("[record]", Record, ("record",), {})
     yield Section("[[record.captures]]", Capture, ("record", "captures", 0), {})
     yield Section("[nodes.NAME]", Node, ("nodes", "h1"), {})
+    yield Section("[nodes.NAME.nat]", Nat, ("nodes", "r1", "nat"), {})
     yield Section("[links.NAME]", Link, ("links", "bottleneck"), {})
     for tool, kind in KINDS.items():
         required = {
@@ -166,6 +169,23 @@ def _page() -> Iterator[str]:
                 table = table | {"properties": {k: v for k, v in table["properties"].items() if k not in common}}
             shown.add(section.header)
         yield from _fields(table, section)
+        if section.model is Link:
+            yield from _link_presets()
+
+
+def _link_presets() -> Iterator[str]:
+    """The table of the presets of links, with the source of their numbers."""
+    yield ""
+    yield "### Presets of links: `like`"
+    yield ""
+    yield "A link's own fields replace those of its preset; a rate of its own replaces the preset's trace, and a trace"
+    yield "the rate. `forward` is the direction to the user."
+    yield ""
+    yield "| preset | fields | source |"
+    yield "|---|---|---|"
+    for name, preset in LINK_PRESETS.items():
+        fields = "<br>".join(f"`{field} = {toml(value)}`" for field, value in preset.fields.items())
+        yield f"| `{name}` | {fields} | {preset.source} |"
 
 
 def _fields(table: Mapping[str, Any], section: Section) -> Iterator[str]:

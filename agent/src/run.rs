@@ -1,11 +1,12 @@
 //! The life of one run: build, prepare the flows, start at t0, sample while it lasts, stop, write what each flow did.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
 
 use crate::backend::Backend;
-use crate::lab::Lab;
+use crate::lab::{Change, Lab, Wire};
 use crate::machine::changes::Kept;
 use crate::network::Network;
 use crate::record::{Sampler, captures, wires};
@@ -47,6 +48,8 @@ pub struct Execution<'a> {
     tuners: Tuners,
     sampler: Sampler<'a>,
     flows: Flows,
+    /// Wires that were changed, by the interface that they leave.
+    wires: BTreeMap<u32, Wire>,
 }
 
 impl<'a> Execution<'a> {
@@ -68,6 +71,7 @@ impl<'a> Execution<'a> {
             tuners,
             sampler,
             flows,
+            wires: BTreeMap::new(),
         })
     }
 
@@ -90,7 +94,17 @@ impl<'a> Execution<'a> {
                 .sampler
                 .sample(event.at_ns, event.at_ns == self.lab.duration_ns)?,
             Action::StopFlow(index) => self.flows.stop(index),
-            Action::Change(index) => self.network.change(self.lab, &self.lab.changes[index])?,
+            Action::Change(index) => self.change(&self.lab.changes[index])?,
+        }
+        Ok(())
+    }
+
+    /// Changes an end of a link now.
+    pub fn change(&mut self, change: &Change) -> Result<()> {
+        self.network
+            .change(self.lab, change, self.wires.get(&change.index))?;
+        if let Some(wire) = &change.wire {
+            self.wires.insert(change.index, wire.clone());
         }
         Ok(())
     }

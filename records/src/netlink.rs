@@ -59,6 +59,11 @@ impl Request {
         self.attr(kind, &value.to_ne_bytes())
     }
 
+    /// Appends an attribute of 32 bits in network byte order.
+    pub fn be32(self, kind: u16, value: u32) -> Self {
+        self.attr(kind, &value.to_be_bytes())
+    }
+
     /// Appends an attribute of 64 bits.
     pub fn u64(self, kind: u16, value: u64) -> Self {
         self.attr(kind, &value.to_ne_bytes())
@@ -118,6 +123,20 @@ impl Netlink {
     /// Sends a request that changes something and waits for the kernel's acknowledgement.
     pub fn change(&mut self, request: Request) -> Result<()> {
         self.send(request, NLM_F_ACK)?;
+        self.answers(|_, _| ())
+    }
+
+    /// Sends requests that the kernel carries out together or not at all (nfnetlink_rcv_batch()), between their edges.
+    pub fn batch(&mut self, requests: Vec<Request>) -> Result<()> {
+        // The last one before the edge is acknowledged; the error of another one comes instead.
+        let acknowledged = requests.len().saturating_sub(2);
+        let mut bytes = Vec::new();
+        for (number, request) in requests.into_iter().enumerate() {
+            self.sequence += 1;
+            let flags = if number == acknowledged { NLM_F_ACK } else { 0 };
+            bytes.extend(request.finish(self.sequence, flags));
+        }
+        self.socket.send(&bytes, 0).context("netlink send")?;
         self.answers(|_, _| ())
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from e2e_command import environment
+from e2e_command import NETWARP, environment
 
 NETWORK = """
 [nodes]
@@ -122,6 +123,66 @@ def test_without_its_scenario():
 @pytest.mark.netwarp(scenaro="net.toml")
 def test_with_a_misspelt_argument():
     pass
+
+@pytest.mark.netwarp("net.toml", settings={"links.wan.loss": "{loss}"})
+def test_without_its_parameter():
+    pass
+"""
+FAULTS = '''
+import socket, time, warnings
+import pytest
+
+pytestmark = pytest.mark.netwarp("net.toml")
+
+def heard(network, pings):
+    """The numbers of the pings, one a second, that were answered."""
+    done = network.here.run(["ping", "-n", "-i", "1", "-c", str(pings), "h2"], check=False, capture_output=True,
+                            text=True)
+    return [int(line.split("icmp_seq=")[1].split()[0]) for line in done.stdout.splitlines() if "bytes from" in line]
+
+def rtt_ms(network):
+    out = network.here.run(["ping", "-n", "-c", "1", "h2"], capture_output=True, text=True).stdout
+    return float(out.split("time=")[1].split()[0])
+
+def test_down_and_up(network):
+    wan = network.link("wan")
+    assert wan.ends == ("r1", "h2")
+    assert heard(network, 2) == [1, 2]
+    wan.down("reverse")
+    assert heard(network, 2) == []
+    wan.up()
+    assert heard(network, 2) == [1, 2]
+
+def test_change(network):
+    assert 40 <= rtt_ms(network) < 41
+    network.link("wan").change(delay="100ms", direction="forward")
+    assert 120 <= rtt_ms(network) < 121
+    network.link("wan").change(rate="100kbit")
+    assert 120 + 2 * 98 * 8 / 100 < rtt_ms(network) < 120 + 4 * 98 * 8 / 100
+    network.link("wan").change(loss="gemodel 100% 0%", jitter="1ms normal")
+    assert heard(network, 3) == []
+    assert 10 < network.time < 20
+    raise AssertionError("to see the records")
+
+def test_refused(network):
+    with pytest.raises(KeyError, match='no link "lan"'):
+        network.link("lan")
+    with pytest.raises(ValueError, match="has no unit"):
+        network.link("wan").change(delay="5")
+    with pytest.raises(ValueError, match="direction"):
+        network.link("wan").down("there")
+    warnings.warn("look here")
+    print("seen")
+'''
+
+
+SEEDS = """
+import random
+import pytest
+
+@pytest.mark.netwarp(seeds=[0, 7])
+def test_seed(netwarp_seed):
+    assert netwarp_seed in (0, 7)
 """
 
 
@@ -195,15 +256,62 @@ def test_what_cannot_run_fails_with_its_reason(suite: Path) -> None:
     (suite / "test_faulty.py").write_text(FAULTY)
     done = run(suite, "--netwarp-timeout", "100s")
     assert done.returncode == 1 and "INTERNALERROR" not in done.stdout, done.stdout
-    assert len(verdicts(done)) == 5 and set(verdicts(done).values()) == {"ERROR"}, done.stdout
+    expected = {name: "FAILED" for name in re.findall(r"def (test_\w+)", FAULTY)} | {
+        "test_that_wants_a_network": "ERROR"
+    }
+    assert verdicts(done) == expected, done.stdout
     for words in (
         "this test has no network: name a scenario in its mark",
         "netwarp: the command ended with exit code 7",
         "has not ended after 100 s",
         "there is no such file and no shipped scenario of that name",
         "the mark netwarp has no argument scenaro",
+        "names a parameter that the test lacks; it has none",
+        "in test_that_never_ends",  # where it was when its time was over
     ):
         assert words in done.stdout, words
+
+
+def test_faults_that_a_test_makes(suite: Path) -> None:
+    (suite / "test_faults.py").write_text(FAULTS)
+    done = run(suite)
+    assert verdicts(done) == {"test_down_and_up": "PASSED", "test_change": "FAILED", "test_refused": "PASSED"}, (
+        done.stdout
+    )
+    assert "UserWarning: look here" in done.stdout and "test_faults.py::test_refused\n" in done.stdout
+    assert "AssertionError: to see the records" in done.stdout, "and nothing before it failed"
+    (kept,) = (suite / ".netwarp").iterdir()
+    (described,) = kept.glob("runs/*/run.json")
+    changes = json.loads(described.read_text())["lab"]["changes"]
+    assert [change["at_ns"] for change in changes] == sorted(change["at_ns"] for change in changes)
+    assert [(one["node"], one["rate_bps"]) for one in changes[:3]] == [("r1", None), ("r1", 100_000), ("h2", 100_000)]
+    assert all(change["link"] == "wan" and change["at_ns"] > 0 for change in changes) and len(changes) == 5
+    report = subprocess.run([NETWARP, "report", kept], env=environment(), capture_output=True, text=True, check=False)
+    assert report.returncode == 0, report.stderr
+
+
+def test_options_of_pytest(suite: Path) -> None:
+    """Those that only the pytest outside may follow, and those that only the one inside can."""
+    (suite / "test_faults.py").write_text(FAULTS)
+    clean = {name: value for name, value in environment().items() if not name.startswith("PYTEST_")}
+
+    def pytest_says(*options: str) -> str:
+        words = [sys.executable, "-m", "pytest", "-q", *options]
+        return subprocess.run(words, cwd=suite, env=clean, capture_output=True, text=True, check=False).stdout
+
+    assert "1 failed, 1 passed" in pytest_says("-k", "change or refused")
+    assert "1 failed in" in pytest_says("--lf", "--tb=line"), "run again what has failed"
+    assert "seen\n" in pytest_says("-s", "-k", "refused") and "seen\n" not in pytest_says("-k", "refused")
+
+
+def test_seeds_of_a_mark(suite: Path) -> None:
+    (suite / "test_seeds.py").write_text(SEEDS)
+    done = run(suite)
+    assert verdicts(done) == {"test_seed[seed0]": "PASSED", "test_seed[seed7]": "PASSED"}, done.stdout
+    assert "seeds of the mark netwarp is a number of seeds such as 3" not in done.stdout
+    (suite / "test_seeds.py").write_text(SEEDS.replace("[0, 7]", "'three'"))
+    done = run(suite)
+    assert done.returncode == 2 and "a list such as [1, 5], not 'three'" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("text", ["0", "x", "1,1", "-1"])

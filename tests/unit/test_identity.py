@@ -14,6 +14,7 @@ from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, Ra
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.node import Nat
 from netwarp.scenario.model.trace import Row, Trace
 from netwarp.scenario.points.identity import UNCOUNTED
 from netwarp.scenario.points.resolve import Resolver
@@ -97,6 +98,13 @@ VALUES: dict[str, TOML] = {
     "Node.forward": ("false", "true"),
     "Node.sysctl": ("", '{"net.ipv4.tcp_ecn" = 1}'),
     "Node.syscall_time": ("", "300ns"),
+    "Nat.mapping": ("endpoint-independent", "address-dependent"),
+    "Nat.filtering": ("endpoint-independent", "address-dependent"),
+    "Nat.outside": ("m", "n"),
+    "Nat.ports": ("preserved", "random"),
+    "Nat.hairpinning": ("true", "false"),
+    "Nat.timeout": ("1min", "2min"),
+    "Link.like": ("", "cable"),
     "Link.ends": ("", '["h2", "h1"]'),
     "Link.interfaces": ("", '["a", "b"]'),
     "Link.addresses": ("", '["10.9.0.1/24", "10.9.0.2/24"]'),
@@ -179,6 +187,7 @@ VALUES: dict[str, TOML] = {
     **{f"{name}/Distribution.distribution": ("100", "100 pareto") for name in ("request_size", "response_size")},
 }
 WITH = {
+    **{f"Nat.{name}": ("nodes.h3.forward=true",) for name in Nat.model_fields},
     "Link.reorder": ("links.m.delay=1s",),
     "Change.step": ("changes.0.over=2s",),
     "Change.repeat": ("changes.0.outage=10ms",),

@@ -1,10 +1,11 @@
 //! The files that a session finds in a lab: the names of its nodes, a command to reach them, and its shell's startup
 //! file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use super::control;
 use crate::lab::{Exec, Lab};
 use crate::machine::root::{self, Inside};
 use crate::time::realtime_offset_ns;
@@ -20,8 +21,8 @@ const CHOICE: &str = "precedence ::ffff:0:0/96 100\n";
 const CHOICE_PLACE: &str = "/etc/gai.conf";
 
 impl Inside {
-    /// The files of a session, or of a command without a network.
-    pub fn of(lab: &Lab, exec: &Exec) -> Result<Self> {
+    /// The files of a session, or of a command without a network, of the run in `dir`.
+    pub fn of(lab: &Lab, exec: &Exec, dir: &Path) -> Result<Self> {
         let mut inside = Self {
             directories: vec![exec.directory.clone().into()],
             modules: root::built_in_modules()?,
@@ -38,6 +39,12 @@ impl Inside {
             (PathBuf::from(ON_PLACE), ON.to_string(), true),
             (PathBuf::from(BEGINNING_PLACE), beginning, false),
         ];
+        if exec.control {
+            let lab = std::fs::read_to_string(dir.join("run.json"))?;
+            inside
+                .files
+                .push((PathBuf::from(control::LAB_PLACE), lab, false));
+        }
         inside.nodes = lab.nodes.iter().map(|node| node.name.clone()).collect();
         for end in lab.links.iter().flat_map(|link| &link.ends) {
             for address in &end.addresses {

@@ -1,6 +1,7 @@
 //! A run of `netwarp exec`, or a session of `netwarp shell`: prepares a small machine around the command, starts it, waits
 //! for its end, and collects what it changed.
 
+mod control;
 mod inside;
 mod keyboard;
 mod programs;
@@ -46,6 +47,13 @@ const OPEN_FILES: u64 = 1024;
 /// Directory of the command's files, in the run directory.
 const FILES: &str = "files";
 
+/// What the main thread of a command hears of.
+pub enum Happening {
+    /// The command's end: its exit code, and when.
+    Ended(Result<i32>, i64),
+    Asked(Box<control::Request>),
+}
+
 /// How the command ended, for outcome.json.
 pub type Facts = Map<String, Value>;
 
@@ -65,11 +73,11 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     let layers = Layers::make("command")?;
     let upper = layers.upper.clone();
     start_recording(backend, lab, execution.as_mut())?;
-    let ended = begin(Session {
+    let happenings = begin(Session {
         backend,
         command: exec.clone(),
         namespace: node_of(network.as_ref(), exec)?,
-        inside: Inside::of(lab, exec)?,
+        inside: Inside::of(lab, exec, dir)?,
         layers,
         t0_ns: lab.t0_ns,
         open_files: lab.machine.open_files,
@@ -77,7 +85,8 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         stderr,
         dir: dir.to_path_buf(),
     });
-    let (code, end_ns) = wait_for_end(lab, &ended, execution.as_mut())?;
+    let mut asked = Vec::new();
+    let (code, end_ns) = wait_for_end(lab, &happenings, execution.as_mut(), &mut asked)?;
     let still_running = code.is_none().then(|| overdue(lab.duration_ns));
     stop_recording(backend, lab, dir, execution)?;
     // Ends all programs that are still running, so that no file changes any more.
@@ -89,6 +98,9 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         None => facts.insert("exit_code".into(), json!(code)),
     };
     facts.insert("duration_ns".into(), json!(end_ns - lab.t0_ns));
+    if !asked.is_empty() {
+        facts.insert("changes".into(), asked.into());
+    }
     facts.insert("quotas".into(), json!(backend.quotas()?));
     facts.insert("files".into(), json!(kept.files));
     Ok(facts)
@@ -140,13 +152,13 @@ fn stop_recording(
     }
 }
 
-/// Starts the session in a thread. The receiver gets its exit code, and when it ended.
-fn begin(session: Session) -> Receiver<(Result<i32>, i64)> {
+/// Starts the session in a thread, of which the receiver hears.
+fn begin(session: Session) -> Receiver<Happening> {
     let (send, receive) = channel();
     std::thread::spawn(move || {
-        let ended = session.live();
+        let ended = session.live(&send);
         // The receiver may be gone, if the command took too long.
-        let _ = send.send((ended, monotonic_ns()));
+        let _ = send.send(Happening::Ended(ended, monotonic_ns()));
     });
     receive
 }
@@ -180,12 +192,13 @@ fn overdue(limit_ns: i64) -> String {
     )
 }
 
-/// Handles due events of the network until the command has ended or its time is over. Returns its exit code and when it
-/// ended, if it has.
+/// Handles due events of the network, and changes that the command asks for, until the command has ended or its time is
+/// over. Returns its exit code and when it ended, if it has; adds the changes that were carried out to `asked`.
 fn wait_for_end(
     lab: &Lab,
-    end: &Receiver<(Result<i32>, i64)>,
+    happenings: &Receiver<Happening>,
     mut execution: Option<&mut Execution>,
+    asked: &mut Vec<Value>,
 ) -> Result<(Option<i32>, i64)> {
     let mut due = match execution {
         Some(_) => schedule(lab),
@@ -197,8 +210,12 @@ fn wait_for_end(
     loop {
         let next_ns = due.peek().map_or(lab.duration_ns, |event| event.at_ns);
         let left_ns = u64::try_from(lab.t0_ns + next_ns - monotonic_ns()).unwrap_or(0);
-        match end.recv_timeout(Duration::from_nanos(left_ns)) {
-            Ok((ended, end_ns)) => return Ok((Some(ended?), end_ns)),
+        match happenings.recv_timeout(Duration::from_nanos(left_ns)) {
+            Ok(Happening::Ended(ended, end_ns)) => return Ok((Some(ended?), end_ns)),
+            Ok(Happening::Asked(request)) => {
+                let execution = execution.as_mut().context("there is no network")?;
+                asked.extend(change_as_asked(execution, lab.t0_ns, *request));
+            }
             Err(RecvTimeoutError::Timeout) => match (due.next(), execution.as_mut()) {
                 (Some(event), Some(execution)) => execution.act(&event)?,
                 _ => return Ok((None, monotonic_ns())),
@@ -206,6 +223,26 @@ fn wait_for_end(
             Err(RecvTimeoutError::Disconnected) => bail!("the command's thread died"),
         }
     }
+}
+
+/// Carries out a change that the command asked for, and answers it. Returns the change with its instant, if it succeeded.
+fn change_as_asked(
+    execution: &mut Execution,
+    t0_ns: i64,
+    request: control::Request,
+) -> Option<Value> {
+    let control::Request {
+        mut change,
+        mut written,
+        answer,
+    } = request;
+    change.at_ns = monotonic_ns() - t0_ns;
+    written["at_ns"] = change.at_ns.into();
+    let outcome = execution.change(&change);
+    let succeeded = outcome.is_ok();
+    // The client may be gone.
+    let _ = answer.send(outcome);
+    succeeded.then_some(written)
 }
 
 /// A thread, and the channel through which it gets a terminal and a descriptor that is readable once the command has
@@ -228,14 +265,17 @@ struct Session {
 }
 
 impl Session {
-    /// Starts the command and waits for its end; returns its exit code.
-    fn live(self) -> Result<i32> {
+    /// Starts the command and waits for its end; returns its exit code. Its changes of links go to `requests`.
+    fn live(self, requests: &Sender<Happening>) -> Result<i32> {
         if let Some(namespace) = &self.namespace {
             // This precedes making the root, since /sys shows the interfaces of the namespace in which it is mounted.
             setns(namespace, CloneFlags::CLONE_NEWNET)?;
         }
         let relay = self.command.terminal.then(|| self.relay()).transpose()?;
         root::enter(&self.command.home(), &self.layers, &self.inside)?;
+        if self.command.control {
+            control::listen(requests.clone())?;
+        }
         let mut program = prepare(&self.command, self.open_files)?;
         let name = self.command.command[0].clone();
         let Some((relay, begin)) = relay else {

@@ -87,6 +87,41 @@ pub struct Node {
     pub sysctl: Settings,
     /// what each system call takes of programs that run here
     pub syscall_ns: u64,
+    /// None: it translates no addresses
+    pub nat: Option<Nat>,
+}
+
+/// Address translation of a router towards one of its links, for UDP and TCP over IPv4 (RFC 4787).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Nat {
+    /// of its interface towards the outside
+    pub index: u32,
+    /// of that interface, which is that of all inside hosts outside
+    pub address: IpAddr,
+    /// on which part of the remote endpoint the external port depends
+    pub mapping: Remote,
+    /// which part of the remote endpoint must have been sent to before
+    pub filtering: Remote,
+    /// whether external ports are the internal ones; otherwise a hash of endpoints
+    pub preserved: bool,
+    /// whether inside hosts reach each other by their external endpoints
+    pub hairpin: bool,
+    /// how long a mapping lasts after the last packet from inside
+    pub timeout_ns: i64,
+    /// of the hash
+    pub seed: u32,
+}
+
+/// How much of a remote endpoint counts: nothing, its address, or its address and its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "lowercase")]
+pub enum Remote {
+    Any,
+    Address,
+    Port,
 }
 
 /// A link and its two ends.
@@ -442,6 +477,8 @@ pub struct Exec {
     pub terminal: bool,
     /// at a terminal: the most seconds of its time per second of real time
     pub pace: Option<f64>,
+    /// whether it finds this lab in `/run/netwarp-lab.json` and changes links by `/run/netwarp-control`
+    pub control: bool,
 }
 
 /// The records of a command's network.

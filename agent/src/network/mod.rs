@@ -5,6 +5,8 @@ mod bridge;
 mod link;
 pub mod machine;
 mod namespace;
+mod nat;
+mod nftables;
 mod nodes;
 mod offload;
 mod opportunity;
@@ -22,7 +24,7 @@ use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::backend::{Backend, Wiring};
-use crate::lab::{Change, Lab, Shaper};
+use crate::lab::{Change, Lab, Shaper, Wire};
 use crate::sysctl;
 pub use address::parse_prefix;
 pub use namespace::Namespace;
@@ -74,13 +76,20 @@ impl Network {
         // a new interface (MLD reports) would be lost, and the wire could not account for them.
         each(&mut sites, address::settle)?;
         wire::settle(&network.wire, lab)?;
+        for node in &lab.nodes {
+            if let Some(nat) = &node.nat {
+                nat::apply(network.node(&node.name)?, nat)
+                    .with_context(|| format!("node {}", node.name))?;
+            }
+        }
         each(&mut sites, opportunity::apply)?;
         each(&mut sites, |site| tc::apply(&network, site))?;
         Ok(network)
     }
 
-    /// Changes one end of a link: its shaper's rate, its queue, its wire as a whole.
-    pub fn change(&self, lab: &Lab, change: &Change) -> Result<()> {
+    /// Changes one end of a link: its shaper's rate, its queue, its wire as a whole. `changed` is its wire, unless that
+    /// is still the lab's.
+    pub fn change(&self, lab: &Lab, change: &Change, changed: Option<&Wire>) -> Result<()> {
         let place = || {
             format!(
                 "change of link {} at {} s",
@@ -108,7 +117,7 @@ impl Network {
         if let Some(wire) = &change.wire
             && arrives_here(lab)?
         {
-            wire::change(self, lab, change, wire).with_context(place)?;
+            wire::change(self, lab, change.index, changed, wire).with_context(place)?;
         }
         Ok(())
     }

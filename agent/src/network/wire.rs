@@ -10,7 +10,7 @@ use super::{bridge, link};
 use crate::backend::Wiring;
 use crate::cells::probability;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
-use crate::lab::{Change, End, Lab, Link, Loss, Wire};
+use crate::lab::{End, Lab, Link, Loss, Wire};
 use crate::tools;
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
@@ -62,20 +62,19 @@ pub fn settle(wires: &Namespace, lab: &Lab) -> Result<()> {
 }
 
 /// Changes the direction that leaves one end, in place: packets on the wire stay on it.
-pub fn change(network: &Network, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
-    let (from, to) = lab.ends(change.index)?;
+pub fn change(
+    network: &Network,
+    lab: &Lab,
+    index: u32,
+    changed: Option<&Wire>,
+    wire: &Wire,
+) -> Result<()> {
+    let (from, to) = lab.ends(index)?;
     if network.backend.wiring() != Wiring::Redirect && !is_impaired(lab, from) {
         // Only the rate changes, which is the shaper's.
         return Ok(());
     }
-    let before = lab
-        .changes
-        .iter()
-        .take_while(|c| !std::ptr::eq(*c, change))
-        .filter(|c| c.index == change.index)
-        .filter_map(|c| c.wire.as_ref())
-        .last()
-        .unwrap_or(&from.wire);
+    let before = changed.unwrap_or(&from.wire);
     let mut route = network.wire.run(|| Netlink::open(NETLINK_ROUTE))??;
     route.change(netem(to, wire, Some(before))?)
 }

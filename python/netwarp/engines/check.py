@@ -8,7 +8,7 @@ from netwarp.engines.registry import with_kernel_of
 from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import problems_at
-from netwarp.scenario.model import Record, Scenario
+from netwarp.scenario.model import Node, Record, Scenario
 from netwarp.scenario.source import Keys
 
 
@@ -74,3 +74,5 @@ def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
             yield key, f'the engine "{engine.spec.name}" cannot choose its kernel; use "uml"'
         if isinstance(section, Record) and section.captures and not engine.capabilities.captures:
             yield (*key, "captures"), f'the engine "{engine.spec.name}" cannot capture packets'
+        if isinstance(section, Node) and section.nat and engine.capabilities.clock != "virtual":
+            yield (*key, "nat"), f'the engine "{engine.spec.name}" does not translate addresses; use "uml"'

@@ -106,11 +106,14 @@ class FoundFields(TypedDict, total=False):
     """Fields of a run's lab that only the run could determine."""
 
     duration_ns: int
+    changes: list[Json]
 
 
 class AgentOutcome(CommandFacts, total=False):
-    """The agent's report about a run; `overdue` says why a command counts as failed."""
+    """The agent's report about a run; `overdue` says why a command counts as failed, `changes` are those of
+    links that it asked for."""
 
     status: RunStatus
     reason: str
     overdue: str
+    changes: list[Json]

@@ -9,6 +9,7 @@ from netwarp.engines.exec import facts_of, failure_of, in_vain, not_kept
 from netwarp.engines.reports import AgentOutcome, End, FoundFields, GuardReport, RunFacts, RunningProgram
 from netwarp.engines.supervisor import console_tail, read_outcome
 from netwarp.store.run_status import RunStatus
+from netwarp.values.json_values import Json, as_list, as_table
 
 _NAMED = 5
 """The maximum number of odd files that a reason names."""
@@ -38,6 +39,8 @@ def judged(
     outcome = read_outcome(directory)
     facts = {**facts, **facts_of(outcome or {})}
     found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
+    if outcome and (asked := outcome.get("changes")):
+        found["changes"] = _with_asked(job, asked)
     stopped = blamed or _killed(job, directory, report)
     # Causes come before their consequences.
     before = out_of_memory(directory)
@@ -53,6 +56,12 @@ def judged(
     by_host = report["by_host"] or (report["end"] == End.ENDED and killed_by_host(report["exit_status"], directory))
     notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))
     return Outcome(RunStatus.FAILED if reason else RunStatus.OK, reason, facts, found, bool(reason) and by_host, notes)
+
+
+def _with_asked(job: Job, asked: Sequence[Json]) -> list[Json]:
+    """The lab's changes with those that its command asked for, in order of time."""
+    changes = [*as_list(job.lab.as_json()["changes"]), *asked]
+    return sorted(changes, key=lambda change: int(str(as_table(change)["at_ns"])))
 
 
 def _starvation(job: Job, report: GuardReport) -> Iterator[str]:

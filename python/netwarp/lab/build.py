@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from netwarp.lab.exec import empty_lab, with_command
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
+from netwarp.lab.nat import build_nat, nat_sysctl
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
@@ -63,7 +64,7 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
         machine=LabMachine(sysctl={} if real_time else MACHINE, open_files=OPEN_FILES),
         modules=tuple(_module(module) for module in scenario.loaded_modules),
         wire=LabWires(sysctl=WIRE),
-        nodes=tuple(_nodes(scenario, sizes, real_time)),
+        nodes=tuple(_nodes(network, sizes, seed, real_time)),
         links=links,
         routes=tuple(build_routes(network, check)),
         flows=build_flows(network, sizes, seed),
@@ -89,11 +90,14 @@ def _module(module: Module) -> LabModule:
     return LabModule(name=module.name, place=module.place, files=dict(module.files), parameters=dict(module.parameters))
 
 
-def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> Iterator[LabNode]:
+def _nodes(network: NetworkGraph, sizes: Sizes, seed: int, real_time: bool) -> Iterator[LabNode]:
     """The nodes with all their sysctls."""
+    scenario = network.scenario
     for name, node in scenario.nodes.items():
-        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name), shared=real_time)
-        yield LabNode(name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time)
+        given = {**nat_sysctl(node.nat), **scenario.given_sysctl(name)}
+        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), given, shared=real_time)
+        nat = build_nat(network, name, seed)
+        yield LabNode(name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time, nat=nat)
 
 
 def _tuners(scenario: Scenario) -> Iterator[LabTuner]:

@@ -54,7 +54,7 @@ def with_command(lab: Lab, scenario: Scenario) -> Lab:
     return replace(
         lab,
         t0_ns=T0_NS,
-        duration_ns=MAX_RUN_NS if scenario.exec.terminal else DAY_NS,
+        duration_ns=MAX_RUN_NS if scenario.exec.terminal else scenario.exec.timeout or DAY_NS,
         flows=lab.flows if happens else (),
         changes=lab.changes if happens else (),
         record=replace(lab.record, exact=exact, sample_ns=0),
@@ -82,4 +82,5 @@ def _command(scenario: ExecScenario) -> LabExec:
         input=scenario.exec.input,
         terminal=scenario.exec.terminal,
         pace=scenario.exec.pace,
+        control=scenario.exec.control,
     )

@@ -50,6 +50,8 @@ LabFamily = Literal["ipv4", "ipv6"]
 LabDistribution = Shape
 """The distribution of a quantity around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
 sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3)."""
+LabRemote = Literal["any", "address", "port"]
+"""How much of a remote endpoint counts: nothing, its address, or its address and its port."""
 LabRecorded = Literal["none", "acks", "packets"]
 """The records of a command's network."""
 
@@ -84,6 +86,22 @@ class LabWires(LabObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabNat(LabObject):
+    """Address translation of a router towards one of its links, for UDP and TCP over IPv4 (RFC 4787)."""
+
+    index: Annotated[UInt32, meaning("of its interface towards the outside")]
+    address: Annotated[Address, meaning("of that interface, which is that of all inside hosts outside")]
+    mapping: Annotated[LabRemote, meaning("on which part of the remote endpoint the external port depends")]
+    filtering: Annotated[LabRemote, meaning("which part of the remote endpoint must have been sent to before")]
+    preserved: Annotated[
+        Yes, meaning("whether external ports are the internal ones; otherwise a hash of endpoints")
+    ] = False
+    hairpin: Annotated[Yes, meaning("whether inside hosts reach each other by their external endpoints")] = False
+    timeout_ns: Annotated[Time, meaning("how long a mapping lasts after the last packet from inside")] = 0
+    seed: Annotated[UInt32, meaning("of the hash")] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabNode(LabObject):
     """A network namespace, with its sysctls in the order in which they are set."""
 
@@ -94,6 +112,7 @@ class LabNode(LabObject):
         meaning("names and values, in the order in which they are set: all that differ from the kernel's defaults"),
     ] = field(default_factory=dict)
     syscall_ns: Annotated[Delay, meaning("what each system call takes of programs that run here")] = 0
+    nat: Annotated[LabNat | None, meaning("null: it translates no addresses")] = None
     copies: Yes = field(default=False, metadata=FOUND)
     """Whether it may send more or other packets than it received: a switch, an end of a tunnel."""
 
@@ -256,6 +275,10 @@ class LabExec(LabObject):
     input: Annotated[str | None, meaning("its standard input")] = None
     terminal: Annotated[Yes, meaning("whether it has an interactive terminal")] = False
     pace: Annotated[float | None, meaning("at a terminal: the most seconds of its time per second of real time")] = None
+    control: Annotated[
+        Yes,
+        meaning("whether it finds this lab in `/run/netwarp-lab.json` and changes links by `/run/netwarp-control`"),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,43 +6,79 @@ has, so that it finds the same configuration and plugins, and then the one test 
 
 from __future__ import annotations
 
+import faulthandler
 import json
+import os
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.config import get_config
 
 from netwarp.testing.network import Network
-from netwarp.testing.request import current, is_inside
+from netwarp.testing.request import WARNING, current, is_inside
+
+LAB = Path("/run/netwarp-lab.json")
+"""The lab, as the machine shows it to its command."""
+_BEFORE_THE_END_S = 0.001
 
 
 def network() -> Network:
     """Return the network of this test. Raises UsageError without one."""
-    request = current() if is_inside() else None
-    if request is None or not request.addresses:
+    if not is_inside() or not LAB.is_file():
         raise pytest.UsageError(
             "this test has no network: name a scenario in its mark, as in @pytest.mark.netwarp('net.toml'), or with "
             "--netwarp-scenario"
         )
-    return Network(request.addresses, request.node)
+    return Network(json.loads(LAB.read_text())["lab"])
 
 
 class _Reporter:
-    """Writes each report to the file, a line each."""
+    """Writes each report and warning to the file, a line each; nothing else of pytest's own output is of use."""
 
-    def __init__(self, config: pytest.Config, file: Path) -> None:
-        self._config, self._file = config, file
+    def __init__(self, config: pytest.Config, file: Path, errors: int) -> None:
+        self._config, self._file, self._errors = config, file, errors
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Let pytest write its progress nowhere: the output is the test's alone."""
+        manager = config.pluginmanager
+        if reporter := manager.get_plugin("terminalreporter"):
+            manager.unregister(reporter)
+            nowhere = Path(os.devnull).open("w")  # noqa: SIM115  as long as the process
+            manager.register(pytest.TerminalReporter(config, nowhere), "terminalreporter")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._write(report)
+        self._write_report(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._write(report)
+            self._write_report(report)
 
-    def _write(self, report: pytest.TestReport | pytest.CollectReport) -> None:
-        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+    def pytest_warning_recorded(
+        self, warning_message: warnings.WarningMessage, when: str, location: tuple[str, int, str] | None
+    ) -> None:
+        if when == "runtest":  # what is collected here was collected outside
+            found = warning_message.category
+            self._write(
+                {
+                    WARNING: str(warning_message.message),
+                    "category": [found.__module__, found.__qualname__],
+                    "filename": warning_message.filename,
+                    "lineno": warning_message.lineno,
+                    "location": location,
+                }
+            )
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        os.write(self._errors, f"{excrepr}\n".encode(errors="backslashreplace"))
+
+    def _write_report(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        self._write(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
+
+    def _write(self, data: dict[str, Any]) -> None:
         with self._file.open("a") as file:
             file.write(json.dumps(data) + "\n")
 
@@ -57,22 +93,34 @@ _WITHOUT = {
     "dist": "no",
     "numprocesses": None,
     "tx": [],
-    "basetemp": None,
+    "lf": False,
+    "failedfirst": False,
+    "newfirst": False,
+    "cacheclear": False,
+    "stepwise": False,
+    "stepwise_skip": False,
+    "stepwise_reset": False,
+    "basetemp": "/run/pytest",
 }
-"""Options that concern the outer pytest alone (those of pytest-xdist included), and their values without it."""
+"""Options that concern the outer pytest alone (those of pytest-xdist included), and their values here. Temporary
+directories are the machine's own, so that their names do not depend on what is in the host's."""
+_CACHE = ("-o", "cache_dir=/run/pytest-cache")
 
 
 def main() -> int:
     """Run the test that is asked for; return pytest's exit code."""
     request = current()
-    arguments = [*request.arguments, "-p", "no:cacheprovider"]
+    errors = os.dup(2)
+    # Before the machine ends a test that takes too long, this says where it is.
+    faulthandler.dump_traceback_later(max(request.limit_s - _BEFORE_THE_END_S, _BEFORE_THE_END_S), file=errors)
+    arguments = [*request.arguments, *_CACHE]
     manager = get_config(arguments).pluginmanager
     config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=arguments)
     for name, value in _WITHOUT.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)
     config.args = [request.test]
-    config.pluginmanager.register(_Reporter(config, Path(request.reports)), "netwarp-reporter")
+    config.pluginmanager.register(_Reporter(config, Path(request.reports), errors), "netwarp-reporter")
     return int(config.hook.pytest_cmdline_main(config=config))
 
 

@@ -8,47 +8,37 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import pytest
 
 from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.kernels import KernelError
-from netwarp.lab import build_lab
-from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.load.command import command_scenario
-from netwarp.scenario.load.session import session_scenario
+from netwarp.scenario.load.session import with_command
 from netwarp.scenario.model.paths import setting_of
 from netwarp.steps.study import make_study
 from netwarp.store.errors import StoreError
 from netwarp.store.printed import ERRORS, OUTPUT, last_lines
 from netwarp.store.result import open_result
-from netwarp.testing.marks import MARK, SEED, seeds_for
-from netwarp.testing.request import INSIDE, RECORDS, Request
+from netwarp.testing.marks import MarkError, Wish, wish_of
+from netwarp.testing.request import INSIDE, RECORDS, WARNING, Request
+from netwarp.values.units import parse_duration
 
 _REPORTS = ".netwarp-reports.jsonl"
 """The file of the reports, in the directory in which pytest runs; only the machine sees it."""
-_LINES = 30
+_LINES = 200
+"""Of each stream that is shown; the stack of a test that hangs, innermost call first, is a hundred."""
 _OWN = re.compile("PATH|HOME|LANG|TZ|VIRTUAL_ENV|PYTHON.*|PYTEST_(?!CURRENT_TEST|XDIST).*|HYPOTHESIS.*")
 """Variables of the environment that a test sees."""
-_PROBLEMS = (ScenarioError, EngineError, StoreError, KernelError)
-
-
-@dataclass(frozen=True)
-class Wish:
-    """How a test wants to run: the arguments of its mark."""
-
-    scenario: str | None
-    settings: Mapping[str, Any]
-    node: str | None
-    flows: bool
-    seed: int
+_PROBLEMS = (ScenarioError, EngineError, StoreError, KernelError, MarkError)
+_COMMAND = (sys.executable, "-m", "netwarp.testing.inside")
 
 
 def reports_of(item: pytest.Item) -> list[pytest.TestReport]:
@@ -56,10 +46,11 @@ def reports_of(item: pytest.Item) -> list[pytest.TestReport]:
     place = item.config.rootpath / RECORDS / _folder(item.nodeid)
     shutil.rmtree(place, ignore_errors=True)
     try:
-        wish = _wish_of(item)
-        reports, reason = _run(item, wish, place)
+        reports, reason = _run(item, wish_of(item), place)
     except _PROBLEMS as error:
         return [_failure(item, f"netwarp: {error}")]
+    except Exception as error:  # a mistake in netwarp, or in arguments, must not end the whole session
+        return [_failure(item, f"netwarp: {type(error).__name__}: {error}")]
     failed = bool(reason) or any(report.failed for report in reports)
     if not failed and item.config.getoption("--netwarp-keep") != "all":
         shutil.rmtree(place, ignore_errors=True)
@@ -80,46 +71,27 @@ def _folder(nodeid: str) -> str:
     return f"{words}-{hashlib.sha256(nodeid.encode()).hexdigest()[:6]}"
 
 
-def _wish_of(item: pytest.Item) -> Wish:
-    """Read the mark. Raises ScenarioError for arguments that it does not have."""
-    mark = item.get_closest_marker(MARK)
-    given = dict(mark.kwargs) if mark else {}
-    names = [given.pop("scenario", None), *(mark.args if mark else ())]
-    scenario, settings = names[-1], given.pop("settings", {})
-    node, flows = given.pop("node", None), given.pop("flows", True)
-    given.pop("seeds", None)
-    if given or len(names) > 2:
-        raise ScenarioError(f"the mark netwarp has no argument {', '.join(given) or names[-1]}", item.nodeid)
-    call = getattr(item, "callspec", None)
-    values = dict(call.params) if call else {}
-    texts = {path: value.format(**values) if isinstance(value, str) else value for path, value in settings.items()}
-    asked = scenario or item.config.getoption("--netwarp-scenario")
-    if asked is None and (default := str(item.config.getini("netwarp_scenario") or "")):
-        folder = item.config.inipath.parent if item.config.inipath else item.config.rootpath
-        asked = str(folder / default) if (folder / default).is_file() else default
-    elif scenario and (item.path.parent / scenario).is_file():
-        asked = str(item.path.parent / scenario)
-    return Wish(asked, texts, node, flows, int(values.get(SEED) or seeds_for(item.config, mark)[0]))
-
-
 def _run(item: pytest.Item, wish: Wish, place: Path) -> tuple[list[pytest.TestReport], str]:
     """Run the test; return its reports, and why the run failed if that is not the test's own failure."""
     config = item.config
     here = config.invocation_params.dir
+    timeout = config.getoption("--netwarp-timeout")
     request = Request(
         [str(word) for word in config.invocation_params.args],
         f"{item.path}::{item.nodeid.partition('::')[2]}",
         str(here / _REPORTS),
-        {},
-        "",
+        _seconds(timeout),
     )
-    scenario = _scenario(wish, here, request, config.getoption("--netwarp-timeout"))
+    scenario = _scenario(wish, here, request, timeout)
     engine = find_engine(None, EngineOptions(kernel=config.getoption("--netwarp-kernel"), read=(Path("/"),)))
     study = make_study(scenario, engine, place, jobs=1, plots=False, heard=lambda *_: None)
     if study.execution.interrupted:
         raise KeyboardInterrupt
     result = open_result(study.path)
     run = result.run(result.planned[0].id)
+    if config.getoption("capture") == "no":
+        for name, stream in ((OUTPUT, sys.stdout), (ERRORS, sys.stderr)):
+            stream.write((run.path / name).read_text(errors="replace"))
     reports = list(_read(item, run.path / "files" / _REPORTS))
     if any(report.when == "teardown" or report.failed for report in reports):
         return reports, ""
@@ -128,54 +100,45 @@ def _run(item: pytest.Item, wish: Wish, place: Path) -> tuple[list[pytest.TestRe
     return reports, f"netwarp: {reason}\n{printed}".rstrip()
 
 
+def _seconds(timeout: str) -> float:
+    try:
+        return parse_duration(timeout) / 1e9
+    except ValueError as error:
+        raise ScenarioError(f"--netwarp-timeout: {error}", "pytest") from None
+
+
 def _scenario(wish: Wish, here: Path, request: Request, timeout: str) -> Scenario:
-    """The scenario of the test: a session in the network that it names, or a command without a network."""
-    if wish.scenario is None:
-        env = _environment(request)
-        return command_scenario(
-            [sys.executable, "-m", "netwarp.testing.inside"],
-            here,
-            env=env,
-            varied={},
-            seeds=[wish.seed],
-            timeout=timeout,
-        )
-    settings = [setting_of(path, value) for path, value in wish.settings.items()]
-    settings.append(setting_of("duration", timeout))
-    script = f"exec {quote(sys.executable)} -m netwarp.testing.inside\n"
-
-    def made(env: Mapping[str, str]) -> Scenario:
-        return session_scenario(
-            str(wish.scenario),
-            settings,
-            node=wish.node,
-            script=script,
-            flows=wish.flows,
-            recorded=True,
-            directory=str(here),
-            env=env,
-            seed=wish.seed,
-        )
-
-    lab = build_lab(make_plan(made({})).runs[0])
-    addresses: dict[str, list[str]] = {node.name: [] for node in lab.nodes}
-    for end in lab.ends:
-        addresses[end.node] += [address.partition("/")[0] for address in end.addresses]
-    node = wish.node or next(iter(addresses))
-    known = Request(request.arguments, request.test, request.reports, addresses, node)
-    return made(_environment(known))
-
-
-def _environment(request: Request) -> dict[str, str]:
+    """The scenario of the test: a command in the network that it names, or one without a network."""
     own = {name: value for name, value in os.environ.items() if _OWN.fullmatch(name)}
-    return own | {INSIDE: request.text()}
+    env = own | {INSIDE: request.text()}
+    if wish.scenario is None:
+        return command_scenario(_COMMAND, here, env=env, varied={}, seeds=[wish.seed], timeout=timeout)
+    return with_command(
+        wish.scenario,
+        _COMMAND,
+        {
+            "directory": str(here),
+            "record": "packets",
+            "flows": wish.flows,
+            "control": True,
+            "timeout": timeout,
+        },
+        [setting_of(path, value) for path, value in wish.settings.items()],
+        node=wish.node,
+        env=env,
+        seed=wish.seed,
+    )
 
 
 def _read(item: pytest.Item, file: Path) -> Iterator[pytest.TestReport]:
-    """Yield the reports in the file. A test that could not be collected there is one that failed."""
+    """Yield the reports in the file, and repeat the warnings. A test that could not be collected has failed."""
     config = item.config
     for line in file.read_text().splitlines() if file.is_file() else ():
-        report = config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
+        data = json.loads(line)
+        if WARNING in data:
+            _warn(item, data)
+            continue
+        report = config.hook.pytest_report_from_serializable(config=config, data=data)
         if isinstance(report, pytest.TestReport):
             if isinstance(report.longrepr, list):  # the place and reason of a skip, which JSON has made a list
                 report.longrepr = tuple(report.longrepr)
@@ -184,8 +147,24 @@ def _read(item: pytest.Item, file: Path) -> Iterator[pytest.TestReport]:
             yield _failure(item, f"in the machine, the test could not be collected:\n{report.longreprtext}")
 
 
+def _warn(item: pytest.Item, data: Mapping[str, Any]) -> None:
+    """Report a warning of the test, as pytest does."""
+    module, name = data["category"]
+    category: object = None
+    with suppress(ImportError):
+        category = getattr(import_module(module), name, None)
+    if not (isinstance(category, type) and issubclass(category, Warning)):
+        category = UserWarning
+    # The message, not the instance: constructors of warnings take what they like.
+    message = warnings.WarningMessage(Warning(data[WARNING]), category, data["filename"], data["lineno"])
+    location = tuple(data["location"]) if data["location"] else None
+    item.ihook.pytest_warning_recorded.call_historic(
+        kwargs={"warning_message": message, "when": "runtest", "nodeid": item.nodeid, "location": location}
+    )
+
+
 def _failure(item: pytest.Item, text: str) -> pytest.TestReport:
     """A report of a test that failed otherwise than by itself."""
     return pytest.TestReport(
-        item.nodeid, item.location, {name: 1 for name in item.keywords}, "failed", text, "setup", duration=0.0
+        item.nodeid, item.location, {name: 1 for name in item.keywords}, "failed", text, "call", duration=0.0
     )

@@ -7,9 +7,12 @@ import os
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from netwarp.testing.links import Link
 
 _NAMESPACES = Path("/run/netns")
 _OWN = Path("/proc/thread-self/ns/net")
@@ -92,11 +95,33 @@ class Node:
 
 
 class Network(Mapping[str, Node]):
-    """The nodes of the network by name. `here` is the one in which the test runs."""
+    """The nodes of the network by name, and its links."""
 
-    def __init__(self, addresses: Mapping[str, list[str]], here: str) -> None:
+    def __init__(self, lab: Mapping[str, Any]) -> None:
+        addresses: dict[str, list[str]] = {node["name"]: [] for node in lab["nodes"]}
+        for end in (end for link in lab["links"] for end in link["ends"]):
+            addresses[end["node"]] += [address.partition("/")[0] for address in end["addresses"]]
         self._nodes = {name: Node(name, tuple(found)) for name, found in addresses.items()}
-        self.here = self._nodes[here]
+        self._links = {link["name"]: Link(link, lab["changes"], lab["t0_ns"]) for link in lab["links"]}
+        self._t0_ns: int = lab["t0_ns"]
+        self.here = self._nodes[lab["exec"]["node"]]
+        """The node in which the test runs."""
+
+    @property
+    def links(self) -> Mapping[str, Link]:
+        """The links by name."""
+        return self._links
+
+    def link(self, name: str) -> Link:
+        """Return a link, to take it down or change it. Raises KeyError with the known names."""
+        if name not in self._links:
+            raise KeyError(f'there is no link "{name}"; the links are {", ".join(self._links)}')
+        return self._links[name]
+
+    @property
+    def time(self) -> float:
+        """Seconds since the network began, as in all records and in `at` of the scenario's changes."""
+        return (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self._t0_ns) / 1e9
 
     def __getitem__(self, name: str) -> Node:
         if name not in self._nodes:

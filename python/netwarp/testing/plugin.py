@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from netwarp.testing.marks import MARK, SEED, seeds_for, seeds_of
+from netwarp.testing.marks import MARK, SEED, MarkError, seeds_for, seeds_of
 from netwarp.testing.request import RECORDS, is_inside
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker(MARK)
     if not _wants_machine(metafunc.config, mark):
         return
-    seeds = seeds_for(metafunc.config, mark)
+    try:
+        seeds = seeds_for(metafunc.config, mark)
+    except MarkError as error:
+        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
     if SEED not in metafunc.fixturenames and len(seeds) > 1:
         metafunc.fixturenames.append(SEED)
     if SEED in metafunc.fixturenames:

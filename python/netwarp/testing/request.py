@@ -10,18 +10,19 @@ INSIDE = "NETWARP_TEST"
 """The environment variable with which pytest runs inside a machine: the request, as JSON."""
 RECORDS = ".netwarp"
 """The directory of the records, in the root directory of the tests."""
+WARNING = "netwarp_warning"
+"""The field with the text of a warning, in a line of the file of reports."""
 
 
 @dataclass(frozen=True)
 class Request:
     """What to run: the outer pytest's arguments, the test as an absolute path with its name, the file for the reports,
-    and the network: the addresses of each node, and the node of the test (empty without a network)."""
+    and the virtual time after which the machine ends, in seconds."""
 
     arguments: list[str]
     test: str
     reports: str
-    addresses: dict[str, list[str]]
-    node: str
+    limit_s: float
 
     def text(self) -> str:
         """For the environment variable."""

@@ -1,4 +1,4 @@
-"""Makes of a scenario one with a shell in its network, in place of its flows or beside them."""
+"""Makes of a scenario one with a shell or another command in its network, in place of its flows or beside them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,32 @@ def session_scenario(
     The shell reads `script`; None: a terminal. Raises ScenarioError.
     """
     words = ["bash", "--noprofile", "--norc"] if script is not None else ["bash", "--noprofile", "--rcfile", BEGINNING]
-    # Loaded with a command from the start: without one a scenario needs flows, and a session does not.
+    command = {
+        "directory": directory,
+        "record": "packets" if recorded else "none",
+        "flows": flows,
+        "terminal": script is None,
+        **({} if script is None else {"input": script}),
+        **({} if pace is None else {"pace": pace}),
+    }
+    return with_command(source, words, command, settings, node=node, env=env, seed=seed)
+
+
+def with_command(
+    source: str,
+    words: Sequence[str],
+    options: Mapping[str, object],
+    settings: Sequence[str] = (),
+    *,
+    node: str | None = None,
+    env: Mapping[str, str] | None = None,
+    seed: int | None = None,
+) -> ExecScenario:
+    """The scenario `source` at the first point of its sweep, with a command in `node` (default: the first).
+
+    `options` are further fields of `exec`, as a file has them. Raises ScenarioError.
+    """
+    # Loaded with a command from the start: without one a scenario needs flows, and a command does not.
     found = load_scenario(source, [*settings, f"exec.command={toml(words)}"])
     if not found.nodes:
         raise ScenarioError("this is a command and has no network to work in; run it with `netwarp run`", source)
@@ -42,17 +67,7 @@ def session_scenario(
         known = ", ".join(nodes)
         raise ScenarioError(f'there is no node "{node}"{did_you_mean(node, nodes)}; the nodes are {known}', source)
     start = node or nodes[0]
-    command = {
-        "command": words,
-        "directory": directory,
-        "env": {**(env or {}), NODE: start},
-        "record": "packets" if recorded else "none",
-        "node": start,
-        "flows": flows,
-        "terminal": script is None,
-        **({} if script is None else {"input": script}),
-        **({} if pace is None else {"pace": pace}),
-    }
+    command = {"command": list(words), "env": {**(env or {}), NODE: start}, "node": start, **options}
     point = [f"sweep.{path}={toml([values[0]])}" for path, values in found.sweep.items()]
     rest = [f"seeds={toml([found.seeds[0] if seed is None else seed])}", "views=[]", "figures=[]"]
     given = [f"exec.{name}={_toml(value)}" for name, value in command.items()]

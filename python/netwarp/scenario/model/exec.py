@@ -124,6 +124,9 @@ class Exec(Model):
         "The node in which it starts, in a scenario with nodes and links; default: the first.", "h1", default=None
     )
     flows: bool = about("Whether the scenario's flows and changes run beside it, from its start on.", default=False)
+    timeout: PositiveDuration | None = about(
+        "How long it may take in a scenario with nodes, in virtual time; default: a day.", "10min", default=None
+    )
     input: Text | None = about("What it reads from standard input; default: nothing.", "ping -c 1 h2\n", default=None)
     terminal: bool = about("Whether it has an interactive terminal. Such a run cannot be repeated.", default=False)
     pace: float | None = about(
@@ -132,6 +135,9 @@ class Exec(Model):
         refused=[0],
         default=None,
         gt=0,
+    )
+    control: bool = about(
+        "Whether it may change links by a socket, as the fixture `network` of the pytest plugin does.", default=False
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import Jitter, LossModel
+from netwarp.scenario.model.link_presets import LINK_PRESETS, PresetName, with_preset
 from netwarp.scenario.model.trace import Trace, TraceField
 from netwarp.values.fields import (
     Directed,
@@ -59,6 +60,13 @@ class Link(Model):
     """
 
     ends: tuple[Name, ...] = about("The two nodes.", ["r1", "h2"], refused=[["r1"], ["r1", "r1"]], min_length=1)
+    like: PresetName | None = about(
+        "A preset (see below) for the fields that the link does not have itself: `ends` are the provider and the user.",
+        "dsl",
+        refused=["dls"],
+        beside={"rate": None, "delay": None, "queue": None},
+        default=None,
+    )
     interfaces: tuple[InterfaceName, InterfaceName] | None = about(
         "Names of the interfaces at the two ends; default: `eth0`, `eth1` … on each node.",
         ["wan0", "eth0"],
@@ -126,3 +134,9 @@ class Link(Model):
         beside={"queue": None},
         default_factory=dict,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, data: Any) -> Any:
+        known = isinstance(data, dict) and data.get("like") in LINK_PRESETS
+        return with_preset(data, data["like"]) if known else data

@@ -72,6 +72,7 @@ at = "n:h1"
 TOML = tuple[str, str]
 """Two values of a field, as `--set` takes them; an empty one leaves the base unchanged."""
 
+EI = "endpoint-independent"
 VALUES: dict[str, TOML] = {
     "Scenario.name": ("", "other"),
     "Scenario.summary": ("", "other"),
@@ -98,12 +99,12 @@ VALUES: dict[str, TOML] = {
     "Node.forward": ("false", "true"),
     "Node.sysctl": ("", '{"net.ipv4.tcp_ecn" = 1}'),
     "Node.syscall_time": ("", "300ns"),
-    "Nat.mapping": ("endpoint-independent", "address-dependent"),
-    "Nat.filtering": ("endpoint-independent", "address-dependent"),
-    "Nat.outside": ("m", "n"),
-    "Nat.ports": ("preserved", "random"),
-    "Nat.hairpinning": ("true", "false"),
-    "Nat.timeout": ("1min", "2min"),
+    "Nat.mapping": (EI, '{ mapping = "address-dependent", filtering = "endpoint-independent" }'),
+    "Nat.filtering": (EI, '{ filtering = "address-dependent" }'),
+    "Nat.outside": (EI, '{ filtering = "endpoint-independent", outside = "m" }'),
+    "Nat.ports": (EI, '{ filtering = "endpoint-independent", ports = "random" }'),
+    "Nat.hairpinning": (EI, '{ filtering = "endpoint-independent", hairpinning = false }'),
+    "Nat.timeout": (EI, '{ filtering = "endpoint-independent", timeout = "2min" }'),
     "Link.like": ("", "cable"),
     "Link.ends": ("", '["h2", "h1"]'),
     "Link.interfaces": ("", '["a", "b"]'),
@@ -199,6 +200,7 @@ WITH = {
 WHOLE = {
     **{f"Capture.{name}": "record.captures" for name in ("at", "snap", "filter")},
     **{f"Module.{name}": "modules" for name in ("name", "files", "parameters")},
+    **{f"Nat.{name}": "nodes.h3.nat" for name in Nat.model_fields},
 }
 """Fields that cannot be set alone: their values are those of the whole section."""
 FILE_ONLY = {

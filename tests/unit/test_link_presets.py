@@ -21,6 +21,7 @@ rate = "1gbit"
 [links.access]
 ends = ["isp", "user"]
 """
+COMMAND = '[flows.own]\nfrom = "far"\nto = "user"\ntool = "command"\nclient = ["true"]\n'
 FLOW = '[flows.ping]\nfrom = "far"\nto = "user"\ntool = "ping"\n'
 
 
@@ -61,11 +62,11 @@ def test_presets_can_be_swept() -> None:
     assert rates == [1_500_000, 4_719_000, 1_600_000] and len({run.id for run in plan}) == 3
 
 
-def nat(text: str) -> str:
+def nat(text: str, flows: str = COMMAND) -> str:
     return (
         HEAD.replace("isp = { forward = true }", f"isp = {{ forward = true, nat = {text} }}")
         + 'rate = "1mbit"\n'
-        + FLOW
+        + flows
     )
 
 
@@ -99,3 +100,9 @@ def test_a_node_that_translates_forwards_between_two_links() -> None:
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(HEAD.replace("user = {}", 'user = { nat = "address-dependent" }') + 'rate = "1mbit"\n' + FLOW)
     assert "set forward = true" in str(caught.value) and "no link to the inside and another one" in str(caught.value)
+
+
+def test_flows_across_a_translation_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"flows\.ping: its packets cross the address translation of \"isp\""):
+        parse_scenario(nat('"address-dependent"', FLOW))
+    parse_scenario(nat('"address-dependent"', FLOW.replace('"user"', '"isp"')))

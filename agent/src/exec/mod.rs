@@ -29,7 +29,7 @@ use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
 
 use crate::backend::{Backend, Costs};
-use crate::lab::{Exec, Lab};
+use crate::lab::{Change, Exec, Lab};
 use crate::machine::root::{Inside, Layers};
 use crate::machine::{changes, root};
 use crate::network::{self, Network};
@@ -48,10 +48,17 @@ const OPEN_FILES: u64 = 1024;
 const FILES: &str = "files";
 
 /// What the main thread of a command hears of.
-pub enum Happening {
+enum Happening {
     /// The command's end: its exit code, and when.
     Ended(Result<i32>, i64),
-    Asked(Box<control::Request>),
+    Asked(Box<Request>),
+}
+
+/// A change that the command asks for, also as the command wrote it, and where its outcome goes.
+struct Request {
+    change: Change,
+    written: Value,
+    answer: Sender<Result<()>>,
 }
 
 /// How the command ended, for outcome.json.
@@ -226,12 +233,8 @@ fn wait_for_end(
 }
 
 /// Carries out a change that the command asked for, and answers it. Returns the change with its instant, if it succeeded.
-fn change_as_asked(
-    execution: &mut Execution,
-    t0_ns: i64,
-    request: control::Request,
-) -> Option<Value> {
-    let control::Request {
+fn change_as_asked(execution: &mut Execution, t0_ns: i64, request: Request) -> Option<Value> {
+    let Request {
         mut change,
         mut written,
         answer,
@@ -274,7 +277,16 @@ impl Session {
         let relay = self.command.terminal.then(|| self.relay()).transpose()?;
         root::enter(&self.command.home(), &self.layers, &self.inside)?;
         if self.command.control {
-            control::listen(requests.clone())?;
+            let requests = requests.clone();
+            control::listen(move |change, written| {
+                let (answer, outcome) = channel();
+                requests.send(Happening::Asked(Box::new(Request {
+                    change,
+                    written,
+                    answer,
+                })))?;
+                outcome.recv()?
+            })?;
         }
         let mut program = prepare(&self.command, self.open_files)?;
         let name = self.command.command[0].clone();

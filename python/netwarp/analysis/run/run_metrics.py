@@ -14,7 +14,7 @@ from netwarp.store.rundir import RunDir
 
 SOURCES = ("values", "modules", "lab_format", "flows", "store", "stats", "analysis")
 """Modules and folders of netwarp that decide a metric."""
-_LIBRARIES = ("numpy", "polars", "scipy")
+_LIBRARIES = ("numpy", "polars")
 
 
 @cache

@@ -18,7 +18,7 @@ from netwarp.plots.charts.chart import (
     value_text,
     wants_log,
 )
-from netwarp.plots.labels import wrapped
+from netwarp.plots.labels import numbers_of, wrapped
 from netwarp.stats.weighting import weighted_percentiles
 
 _HEIGHT_IN = 3.4
@@ -64,7 +64,7 @@ def draw(chart: Chart) -> Figure:
             box.set(facecolor=colour, hatch=hatch, edgecolor="white")
         for x, stats in having.items():
             marks += [stats["whislo"], stats["whishi"], *stats["fliers"]]
-            if boxes <= _MAX_NAMED:
+            if boxes <= _MAX_NAMED / style.wider():
                 axes.annotate(
                     value_text(stats["med"]),
                     (ats[x], max(stats["whishi"], *stats["fliers"], stats["q3"])),
@@ -74,7 +74,9 @@ def draw(chart: Chart) -> Figure:
                     fontsize=style.points(8),
                 )
     chars = max(6, int(84 / style.wider()) // len(chart.xs))
-    axes.set_xticks(range(len(chart.xs)), [wrapped(text, chars) for text in chart.x_texts])
+    numbers = numbers_of(chart.xs)
+    names = [wrapped(text, chars) for text in chart.x_texts] if numbers is None else numbers.labels
+    axes.set_xticks(range(len(chart.xs)), names)
     axes.set_xlim(-0.6, len(chart.xs) - 0.4)
     axes.grid(False, axis="x")
     if wants_log(marks):
@@ -82,7 +84,7 @@ def draw(chart: Chart) -> Figure:
         style.log_ticks(axes.yaxis)
     else:
         axes.set_ylim(min(0.0, *marks), max(marks) * 1.08 or 1)
-    axes.set_xlabel(chart.axis_label)
+    axes.set_xlabel(chart.axis_label + (numbers.words if numbers else ""))
     axes.set_ylabel(style.fitted(chart.value_label, style.points(10), style.tall(_HEIGHT_IN), 2))
     legend(chart, figure, axes)
     for mark in figure.legends[0].get_patches() if figure.legends else ():

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator
 
+from netwarp.plots.look import current
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Values
 
 LOG_FROM = 30
@@ -42,8 +43,8 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
         axes.set_ylim(0, high * 1.25)
     places = log_ticks(low / 1.15, high * 1.25, ticks)
     if held.min() <= 0:
-        # Over many decades the foot is low, and the name of its upper end would overlap that of 0.
-        crowded = high / low > _MANY and len(places) > 1
+        # Over many decades, and in a narrow figure, the foot is low: the name of its upper end would overlap that of 0.
+        crowded = (high / low > _MANY or current().narrow) and len(places) > 1
         places = [0, *places[1:]] if crowded else [0, *places]
     axes.yaxis.set_major_locator(FixedLocator(places))
     axes.yaxis.set_major_formatter(EngFormatter(sep="") if high >= _LARGE else "{x:g}")

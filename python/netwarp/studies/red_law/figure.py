@@ -14,7 +14,7 @@ from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL
 from netwarp.studies.red_law.analysis import Arrivals, Step
 
-_HEIGHT_IN = 4.6
+_HEIGHT_IN = 4.8
 _STRETCH_S = 0.1
 _FROM_S = 1.0
 _LEGEND: dict[str, Any] = {"fontsize": 7.5, "handlelength": 1.2, "handletextpad": 0.4, "borderpad": 0.1}
@@ -26,12 +26,12 @@ def draw(red: Red, arrivals: Sequence[Arrivals], steps: Sequence[Step], name: st
     with style.drawing_wide():
         figure = style.new_figure(_HEIGHT_IN)
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
-        figure.subplots_adjust(left=0.075, right=0.985, top=0.76, bottom=0.125, wspace=0.22)
+        figure.subplots_adjust(left=0.075, right=0.985, top=0.735, bottom=0.125, wspace=0.22)
         _stretch(left, red, arrivals[len(arrivals) // 2])
         _law(right, red, steps)
         runs = f"{len(arrivals)} runs" if len(arrivals) > 1 else "one run"
         packets = sum(step.packets for step in steps)
-        subtitle = f"{name} · {packets:,} packets of {runs}".replace(",", "\u2009")
+        subtitle = f"{name} · {packets:,} packets of {runs} · vertical lines: 95 % interval".replace(",", "\u2009")
         style.head(figure, "RED: its average, and how often it drops", subtitle, 0.012)
         return style.save(figure, stem)
 
@@ -50,7 +50,7 @@ def _stretch(axes: Axes, red: Red, run: Arrivals) -> None:
         axes.text(time_s[-1], value / 1e3, f" {text}", va="bottom", ha="right", fontsize=9, color=style.MUTED)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time (s)")
-    axes.set_title(f"Queue found on arrival (kB) · {run.label}", fontsize=10, loc="left", pad=22)
+    axes.set_title(f"Queue found on arrival (kB) · {run.label}", fontsize=10, loc="left", pad=34)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, **_LEGEND)
 
 
@@ -72,7 +72,7 @@ def _law(axes: Axes, red: Red, steps: Sequence[Step]) -> None:
         axes.axvline(value / 1e3, color=style.MUTED, linestyle=":")
         axes.text(value / 1e3, axes.get_ylim()[1], f"{text} ", va="top", ha="right", fontsize=9, color=style.MUTED)
     axes.set_xlabel("RED's average of the queue (kB)")
-    axes.set_title("Dropped on arrival (%), 95 % interval; beyond max all", fontsize=10, loc="left", pad=22)
+    axes.set_title("Dropped on arrival (%); beyond max all", fontsize=10, loc="left", pad=34)
     axes.set_ylim(bottom=0)
     axes.set_xlim(0, red.max_bytes / 1e3 * 1.02)
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=0.7, **_LEGEND)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2, columnspacing=0.7, **_LEGEND)

@@ -51,7 +51,7 @@ const FILES: &str = "files";
 enum Happening {
     /// The command's end: its exit code, and when.
     Ended(Result<i32>, i64),
-    Asked(Request),
+    Asked(Box<Request>),
 }
 
 /// A change that the command asks for, also as the command wrote it, and where its outcome goes.
@@ -190,7 +190,7 @@ fn wait_for_end(
             Ok(Happening::Ended(ended, end_ns)) => return Ok((Some(ended?), end_ns)),
             Ok(Happening::Asked(request)) => {
                 let execution = execution.as_mut().context("there is no network")?;
-                asked.extend(change_as_asked(execution, lab.t0_ns, request));
+                asked.extend(change_as_asked(execution, lab.t0_ns, *request));
             }
             Err(RecvTimeoutError::Timeout) => match (due.next(), execution.as_mut()) {
                 (Some(event), Some(execution)) => execution.act(&event)?,
@@ -249,11 +249,11 @@ impl Session {
             let requests = requests.clone();
             control::listen(move |change, written| {
                 let (answer, outcome) = channel();
-                requests.send(Happening::Asked(Request {
+                requests.send(Happening::Asked(Box::new(Request {
                     change,
                     written,
                     answer,
-                }))?;
+                })))?;
                 outcome.recv()?
             })?;
         }

@@ -36,7 +36,7 @@ def ran(folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
     # netwarp and its dependencies are those of this environment, beside the packages that the suite takes.
     path = os.pathsep.join([str(ROOT / "python"), sysconfig.get_path("purelib")])
     scripts = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
-    words = [PYTHON, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--netwarp-keep=all"]
+    words = [str(PYTHON), "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--netwarp-keep=all"]
     env = {**os.environ, "PYTHONPATH": path, "PATH": scripts}
     done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
     outcomes = {name: word for word, name in re.findall(r"^(PASSED|FAILED|ERROR) \S+?::(\S+)", done.stdout, re.M)}

@@ -133,7 +133,19 @@ def example(place: tuple[str | int, ...], fixed: Mapping[str, Any], values: Mapp
             table.pop(name, None)
         else:
             table[name] = value
+    for name, node in data["nodes"].items():
+        if "nat" in node:
+            data = _translating(data, name)
+            break
     return "".join(f"{key} = {toml(value)}\n" for key, value in data.items())
+
+
+def _translating(data: dict[str, Any], node: str) -> dict[str, Any]:
+    """The scenario with a host behind the address translation of a node, and with programs across it alone."""
+    program = {"from": "inside", "to": "h2", "tool": "command", "client": ["true"], "server": ["true"]}
+    nodes = {**data["nodes"], node: {"forward": True, **data["nodes"][node]}, "inside": {}}
+    links = {"home": {"ends": ["inside", node], "rate": "1gbit"}, **data["links"]}
+    return {"name": "translated", "duration": "10s", "nodes": nodes, "links": links, "flows": {"program": program}}
 
 
 def refusal(text: str) -> str:

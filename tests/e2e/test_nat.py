@@ -157,7 +157,7 @@ def shell(folder: Path, nat: str, script: str, seed: int = 1) -> subprocess.Comp
     """Run a script on `a`, in a network with this translation."""
     folder.mkdir(exist_ok=True)
     (folder / "nat.toml").write_text(NETWORK.format(nat=nat))
-    words: list[str | Path] = [NETWARP, "shell", folder / "nat.toml", "--seed", str(seed)]
+    words = [str(NETWARP), "shell", str(folder / "nat.toml"), "--seed", str(seed)]
     return subprocess.run(words, input=script, env=environment(), capture_output=True, text=True, check=False)
 
 

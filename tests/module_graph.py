@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -12,12 +13,19 @@ Graph = dict[str, set[str]]
 """File → the files of the same package or crate that it needs."""
 
 
+@cache
+def nodes_of(text: str) -> Sequence[ast.AST]:
+    """The imports and constants of a source file, which is parsed once for all tests."""
+    wanted = (ast.Import, ast.ImportFrom, ast.Constant)
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, wanted)]
+
+
 def python_graph(package: Path) -> Graph:
     """The modules of a package by their dotted names. What is imported inside a function counts as well."""
     files = {_dotted(path.relative_to(package.parent)): path for path in sorted(package.rglob("*.py"))}
     graph: Graph = {}
     for name, path in files.items():
-        found = {target for node in ast.walk(ast.parse(path.read_text())) for target in _python_imports(node, files)}
+        found = {target for node in nodes_of(path.read_text()) for target in _python_imports(node, files)}
         graph[name] = found - {name}
     return graph
 

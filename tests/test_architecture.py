@@ -14,7 +14,7 @@ from pathlib import Path
 
 import netwarp
 import pytest
-from module_graph import cycle_in, python_graph, rust_graph
+from module_graph import cycle_in, nodes_of, python_graph, rust_graph
 from netwarp.analysis.run.run_metrics import SOURCES
 from netwarp.engines.identity import RESOLUTION
 from netwarp.studies import registry
@@ -124,15 +124,9 @@ def _in(stage: str, rooms: Set[str]) -> bool:
     return stage in rooms or stage.split(".", maxsplit=1)[0] in rooms
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    """A source file, parsed once for all tests."""
-    return ast.parse(path.read_text())
-
-
-def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _imported(path: Path) -> Iterator[tuple[int, str]]:
     """Line and stage of every import from netwarp, wherever in the file it stands."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path.read_text()):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -151,7 +145,7 @@ def _imports() -> list[tuple[str, str, str]]:
         (f"{path.relative_to(ROOT)}:{line}", _stage(path), target)
         for path in sorted(ROOT.rglob("*.py"))
         if path != ROOT / "__init__.py"  # it loads the interface on demand
-        for line, target in _imported(_tree(path))
+        for line, target in _imported(path)
     ]
 
 
@@ -162,7 +156,7 @@ def test_every_module_has_its_place() -> None:
 
 def _only_says_what_it_is(path: Path) -> bool:
     """Whether a package has nothing but a docstring."""
-    return path.name == "__init__.py" and len(_tree(path).body) == 1
+    return path.name == "__init__.py" and len(ast.parse(path.read_text()).body) == 1
 
 
 def test_no_import_goes_against_the_stream() -> None:
@@ -219,7 +213,7 @@ def test_the_core_asks_for_nothing_that_a_study_offers() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
         for path in sorted(ROOT.rglob("*.py"))
         if not _stage(path).startswith(BESIDE)
-        for node in ast.walk(_tree(path))
+        for node in nodes_of(path.read_text())
         if isinstance(node, ast.Constant) and node.value in offered
     ]
     assert asking == []
@@ -265,7 +259,7 @@ def test_no_relative_imports() -> None:
     relative = [
         str(path.relative_to(ROOT))
         for path in ROOT.rglob("*.py")
-        for node in ast.walk(_tree(path))
+        for node in nodes_of(path.read_text())
         if isinstance(node, ast.ImportFrom) and node.level > 0
     ]
     assert relative == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from functools import cache
 
 import pytest
 from netwarp.lab import Lab, build_lab, memory_bytes
@@ -37,9 +38,17 @@ def test_routes_lead_to_every_other_subnet_and_nowhere_else() -> None:
     attached = subnets_of(lab)
     everything = set().union(*attached.values())
     bits = {4: 24, 6: 64}
+
+    @cache
+    def subnets(prefix: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+        route = ipaddress.ip_network(prefix)
+        return list(route.subnets(new_prefix=bits[route.version]))
+
+    routes: dict[str, list[str]] = {}
+    for route in lab.routes:
+        routes.setdefault(route.node, []).append(route.prefix)
     for node, own in attached.items():
-        routes = [ipaddress.ip_network(route.prefix) for route in lab.routes if route.node == node]
-        reached = [subnet for route in routes for subnet in route.subnets(new_prefix=bits[route.version])]
+        reached = [subnet for prefix in routes[node] for subnet in subnets(prefix)]
         assert len(reached) == len(set(reached))
         assert set(reached) == everything - own
     assert json.dumps(lab.as_json()) == json.dumps(lab_of(grid(10, 10)).as_json())

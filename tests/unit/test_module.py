@@ -205,5 +205,5 @@ def test_a_file_that_the_command_line_names_is_in_the_current_directory(
 def test_no_text_takes_more_than_its_length(text: str) -> None:
     """Its author may be hostile. If time grows with the square of the length, these take minutes."""
     cpu_s = time.process_time()
-    assert registered([text * (2_000_000 // len(text))], CONGESTION_CONTROL) == ()
-    assert time.process_time() - cpu_s < 20
+    assert registered([text * (1_000_000 // len(text))], CONGESTION_CONTROL) == ()
+    assert time.process_time() - cpu_s < 10

@@ -208,7 +208,7 @@ def _variables(given: "list[str] | tuple[()]") -> tuple[dict[str, str], dict[str
     return fixed, varied
 
 
-def _given(**options: str | None) -> dict[str, str]:
+def _given(**options: str | int | None) -> dict[str, str | int]:
     """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
 from netwarp.lab_format.model import Lab, LabExec, LabMachine, LabRecord, LabWires
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.exec import DAY_NS, START_TIME, ExecScenario
+from netwarp.scenario.model.exec import DAY_NS, START_TIME, Exec, ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.values.constants import LAB_FORMAT, SEARCH_PATH
 
@@ -27,6 +28,8 @@ ENV = {
     "OPENSSL_ia32cap": "~0x4000000000000000:~0x40000",
 }
 """The default environment of every command; it has nothing of the caller's environment."""
+_RESOLVED = {"env", "node"}
+_AS_GIVEN = [one.name for one in fields(LabExec) if one.name in Exec.model_fields and one.name not in _RESOLVED]
 
 
 def empty_lab(scenario: Scenario, seed: int) -> Lab:
@@ -69,18 +72,17 @@ def _command(scenario: ExecScenario) -> LabExec:
     node = scenario.exec.node or next(iter(scenario.nodes), None)
     own_ns = scenario.nodes[node].syscall_time if node else 0
     return LabExec(
-        command=tuple(scenario.exec.command),
-        directory=scenario.exec.directory,
+        **_as_given(scenario.exec),
         env={**ENV, **scenario.exec.env},
-        record=scenario.exec.record,
         rate_bps=scenario.exec.rate or None,
         start_ns=tuple(starts.quantiles_ns()) if starts else (),
         syscall_ns=scenario.exec.syscall_time or own_ns,
         clock_off_ns=tuple(scenario.exec.clock_offset.quantiles_ns()),
         compute=scenario.exec.compute_time == "host",
         node=node,
-        input=scenario.exec.input,
-        terminal=scenario.exec.terminal,
-        pace=scenario.exec.pace,
-        control=scenario.exec.control,
     )
+
+
+def _as_given(command: Exec) -> dict[str, Any]:
+    """The options that the lab has under the same name, with the same value."""
+    return {name: getattr(command, name) for name in _AS_GIVEN}

@@ -11,6 +11,8 @@ from netwarp.scenario.load.loader import parse_scenario
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.paths import toml
 
+Options = Mapping[str, str | int]
+"""Fields of a section, as a file spells them."""
 _DELETE = "\x7f"
 """DEL, which JSON leaves unescaped and TOML does not allow unescaped."""
 
@@ -22,8 +24,8 @@ def command_scenario(
     env: Mapping[str, str],
     varied: Mapping[str, Sequence[str]],
     seeds: Sequence[int] = (1,),
-    run: Mapping[str, str] | None = None,
-    machine: Mapping[str, str] | None = None,
+    run: Options | None = None,
+    machine: Options | None = None,
     timeout: str | None = None,
 ) -> Scenario:
     """The scenario of a command that starts in `directory` with `env`, once for each value of the `varied` variables.

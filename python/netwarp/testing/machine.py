@@ -125,7 +125,7 @@ def _scenario(wish: Wish, here: Path, request: Request, timeout: str) -> Scenari
             "control": True,
             "timeout": timeout,
         },
-        [setting_of(path, value) for path, value in (_lasting(wish) | wish.settings).items()],
+        [setting_of(path, value) for path, value in {**_lasting(wish), **wish.settings}.items()],
         node=wish.node,
         env=env,
         seed=wish.seed,

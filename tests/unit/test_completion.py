@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from netwarp.cli import completion
 from netwarp.cli.application import application
+from netwarp.engines.registry import ENGINES
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -39,7 +40,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], 
         (["help", "wh"], {"whatif"}),
         (["run", "bufferbloat-"], {"bufferbloat-50-100-150", "bufferbloat-first-peak"}),
         (["run", "bufferbloat", "--retry"], {"--retry-failed"}),
-        (["run", "bufferbloat", "--engine", ""], {"uml", "host", "ssh"}),
+        (["run", "bufferbloat", "--engine", ""], set(ENGINES)),
         (["run", "bufferbloat", "--engine=h"], {"host"}),
         (["run", "bufferbloat", "--set", "links."], {"links.bottleneck.", "links.access."}),
         (["run", "bufferbloat", "--set", "links.bottleneck.de"], {"links.bottleneck.delay="}),

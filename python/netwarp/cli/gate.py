@@ -121,7 +121,7 @@ def _write(gated: "Gated", place: Path) -> None:
         sys.stdout.write(f"{sentence(gated.comparison)}\n")
     for checked in gated.study.expectations:
         if not checked.ok:
-            sys.stdout.write(f"{checked.subject}: expected {checked.bound}, {checked.judgement}: {checked.found}\n")
+            sys.stdout.write(f"{checked.sentence}\n")
     say(f"summary: {place / SUMMARY}; JUnit XML: {place / JUNIT}")
 
 

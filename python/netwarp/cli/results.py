@@ -41,11 +41,9 @@ def print_study(study: "Study", *, as_json: bool) -> int:
     if as_json:
         write_json(study.summary.write_json())
     else:
-        from netwarp.cli.tables import ensemble_table, metrics_table
+        from netwarp.cli.tables import main_table
 
-        several = study.summary["seed"].n_unique() > 1
-        axes = study.result.axes
-        stdout().print(ensemble_table(study.statistics, axes) if several else metrics_table(study.summary, axes))
+        stdout().print(main_table(study))
     # Standard output holds nothing but the JSON that was asked for.
     console = stderr() if as_json else stdout()
     _print_findings(study.findings, console)
@@ -91,8 +89,7 @@ def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console")
     for checked in expectations:
         look = checked.judgement.look
         console.print(look.mark, style=styles[look], end=" ")
-        text = f"{checked.subject}: expected {checked.bound}, {checked.judgement}: {checked.found}"
-        console.print(text, soft_wrap=True)
+        console.print(checked.sentence, soft_wrap=True)
 
 
 def plot(

@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from netwarp.analysis.catalogue.metrics import label_of
-from netwarp.analysis.summary.expectations import Checked, Look
-from netwarp.cli.tables import ensemble_table, metrics_table
+from netwarp.analysis.summary.expectations import Look
+from netwarp.cli.tables import main_table
 from netwarp.common import markdown
 from netwarp.compare import Comparison, Row
 from netwarp.compare.formats import shown_rows, table
 from netwarp.compare.render import differences, notes, sentence
 from netwarp.exports.junit import runs_suite
+from netwarp.plots.charts.chart import series_text
 from netwarp.plots.charts.overview import wishes_that_differ
 from netwarp.steps.evaluation import Study
 from netwarp.steps.gate import Gated
-from netwarp.store.summary import axis_text
 
 _FIRST_ROWS, _MAX_ROWS = 10, 100
 _MAX_BARS = 16
@@ -36,9 +36,7 @@ def _parts(gated: Gated) -> Iterator[str]:
     yield from _judged(study)
     if gated.comparison is None:
         yield _chart_of_study(study)
-    several = study.summary["seed"].n_unique() > 1
-    axes = study.result.axes
-    main = ensemble_table(study.statistics, axes) if several else metrics_table(study.summary, axes)
+    main = main_table(study)
     about = [markdown.escaped(line) for line in str(main.caption or "").splitlines()]
     yield _folded("Main metrics", markdown.table(main), *about)
 
@@ -66,7 +64,7 @@ def _chart_of_row(comparison: Comparison, row: Row) -> str:
     if len(alike) == 1:
         return markdown.chart(f"{label}{of}", label, ["A, the base", "B, this change"], [row.a, row.b])
     title = f"{label}{of}: bars A, the base; line B, this change"
-    names = [", ".join("–" if value is None else value for value in other.point) for other in alike]
+    names = [series_text(other.point) for other in alike]
     return markdown.chart(title, label, names, [other.a for other in alike], [other.b for other in alike])
 
 
@@ -77,7 +75,7 @@ def _judged(study: Study) -> Iterator[str]:
     if checked:
         met = sum(one.judgement.look is Look.MET for one in checked)
         yield f"{met} of {len(checked)} expectations are met."
-        yield "\n".join(f"- {marks[one.judgement.look]} {_words(one)}" for one in checked)
+        yield "\n".join(f"- {marks[one.judgement.look]} {markdown.escaped(one.sentence)}" for one in checked)
     runs = runs_suite(study.result).cases
     bad = [run for run in runs if run.fault is not None]
     if not bad:
@@ -85,10 +83,6 @@ def _judged(study: Study) -> Iterator[str]:
         return
     yield f"**{len(bad)} of {len(runs)} runs are not good:**"
     yield "\n".join(f"- {markdown.escaped(f'{run.name}: {run.message}')}" for run in bad[:_MAX_FAILED])
-
-
-def _words(checked: Checked) -> str:
-    return markdown.escaped(f"{checked.subject}: expected {checked.bound}, {checked.judgement}: {checked.found}")
 
 
 def _chart_of_study(study: Study) -> str:
@@ -101,7 +95,7 @@ def _chart_of_study(study: Study) -> str:
             continue
         name = rows["name"][0]
         rows = rows.filter(name=name).drop_nulls("median").head(_MAX_BARS)
-        names = [", ".join("–" if value is None else axis_text(value) for value in row) for row in rows[axes].rows()]
+        names = [series_text(row) for row in rows[axes].rows()]
         of, label = f" of {name}" if name else "", label_of(scope, metric)
         return markdown.chart(f"{label}{of}, median over seeds", label, names, rows["median"].to_list())
     return ""

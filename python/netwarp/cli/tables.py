@@ -1,6 +1,7 @@
 """The main metrics of a result as a table for the terminal."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.table import Table
@@ -11,10 +12,21 @@ from netwarp.stats.statistics import CONFIDENCE, MIN_COUNT
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 
+if TYPE_CHECKING:
+    from netwarp.steps.evaluation import Study
+
 _ABSENT = "–"
 _ELSEWHERE = "dropped\nelsewhere"
 MAX_RUNS = 200
 """The maximum number of runs or points in a table on a terminal."""
+
+
+def main_table(study: "Study") -> Table:
+    """Return the table of a study: a row per point if it has several seeds, else a row per run."""
+    axes = study.result.axes
+    if study.summary["seed"].n_unique() > 1:
+        return ensemble_table(study.statistics, axes)
+    return metrics_table(study.summary, axes)
 
 
 def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:

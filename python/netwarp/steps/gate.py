@@ -53,7 +53,7 @@ def run_gate(
     Raises ScenarioError, StoreError, EngineError, KernelError, SelectionError.
     """
     head = load_scenario(scenario, settings)
-    with _base_scenario(scenario, settings, base) as before:
+    with _base_scenario(scenario, head, settings, base) as before:
         study = make(head, engine, directory / "head")
         if base is None or study.execution.interrupted:
             return Gated(study)
@@ -78,11 +78,13 @@ def _ids(scenario: Scenario, engine: Engine) -> list[str]:
 
 
 @contextmanager
-def _base_scenario(scenario: str, settings: Sequence[str], base: Base | None) -> Iterator[Scenario | Path | str]:
-    """The base: a scenario, the directory of a result, or why there is nothing to compare."""
+def _base_scenario(
+    scenario: str, head: Scenario, settings: Sequence[str], base: Base | None
+) -> Iterator[Scenario | Path | str]:
+    """The base: a scenario (`head` if none is named), the directory of a result, or why there is nothing to compare."""
     text = base.text if base else None
     if text is None:
-        yield load_scenario(scenario, settings)
+        yield head
     elif Path(text).is_dir():
         yield open_verified(Path(text)).path
     elif text.endswith(".toml") or Path(text).is_file():

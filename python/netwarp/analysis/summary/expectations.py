@@ -117,6 +117,11 @@ class Checked:
         return ", ".join([" ".join(parts), *([selection_text(where)] if where else [])])
 
     @property
+    def sentence(self) -> str:
+        """What was expected, the judgement, and what was found."""
+        return f"{self.subject}: expected {self.bound}, {self.judgement}: {self.found}"
+
+    @property
     def bound(self) -> str:
         """The bound in words: `at least 9`, `at most 0.5`, `9 to 10`, `9.5 ± 2 %`; or the order: `CoDel < RED`."""
         share = self.expectation.share

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from netwarp.scenario.model import Record, RunOptions, Scenario
-from netwarp.scenario.model.exec import Exec, ExecScenario
+from netwarp.scenario.model.exec import Exec
+from netwarp.scenario.model.exec_scenario import ExecScenario
 from netwarp.scenario.model.run import Capture
 from netwarp.values.fields import Model, Spread
 

@@ -8,7 +8,7 @@ from typing import Any
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
 from netwarp.lab_format.model import Lab, LabExec, LabMachine, LabRecord, LabWires
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.exec import DAY_NS, START_TIME, Exec, ExecScenario
+from netwarp.scenario.model.exec import DAY_NS, START_TIME, Exec
 from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.values.constants import LAB_FORMAT, SEARCH_PATH
 
@@ -48,37 +48,38 @@ def empty_lab(scenario: Scenario, seed: int) -> Lab:
 
 def with_command(lab: Lab, scenario: Scenario) -> Lab:
     """The lab with the scenario's command, if it has one: it runs instead of the flows, or beside them."""
-    if not isinstance(scenario, ExecScenario):
+    command = scenario.command
+    if command is None:
         return lab
-    exact = lab.record.exact and scenario.exec.record != "none"
+    exact = lab.record.exact and command.record != "none"
     if not lab.nodes:
-        return replace(lab, record=replace(lab.record, exact=exact), exec=_command(scenario))
-    happens = scenario.exec.flows
+        return replace(lab, record=replace(lab.record, exact=exact), exec=_command(scenario, command))
+    happens = command.flows
     return replace(
         lab,
         t0_ns=T0_NS,
-        duration_ns=MAX_RUN_NS if scenario.exec.terminal else scenario.exec.timeout or DAY_NS,
+        duration_ns=MAX_RUN_NS if command.terminal else command.timeout or DAY_NS,
         flows=lab.flows if happens else (),
         changes=lab.changes if happens else (),
         record=replace(lab.record, exact=exact, sample_ns=0),
-        exec=_command(scenario),
+        exec=_command(scenario, command),
     )
 
 
-def _command(scenario: ExecScenario) -> LabExec:
-    starts = scenario.exec.start_time
+def _command(scenario: Scenario, command: Exec) -> LabExec:
+    starts = command.start_time
     if starts is None and not scenario.nodes:
         starts = START_TIME
-    node = scenario.exec.node or next(iter(scenario.nodes), None)
+    node = command.node or next(iter(scenario.nodes), None)
     own_ns = scenario.nodes[node].syscall_time if node else 0
     return LabExec(
-        **_as_given(scenario.exec),
-        env={**ENV, **scenario.exec.env},
-        rate_bps=scenario.exec.rate or None,
+        **_as_given(command),
+        env={**ENV, **command.env},
+        rate_bps=command.rate or None,
         start_ns=tuple(starts.quantiles_ns()) if starts else (),
-        syscall_ns=scenario.exec.syscall_time or own_ns,
-        clock_off_ns=tuple(scenario.exec.clock_offset.quantiles_ns()),
-        compute=scenario.exec.compute_time == "host",
+        syscall_ns=command.syscall_time or own_ns,
+        clock_off_ns=tuple(command.clock_offset.quantiles_ns()),
+        compute=command.compute_time == "host",
         node=node,
     )
 

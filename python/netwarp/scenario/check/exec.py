@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.model.exec import ExecScenario
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.source import Keys
 
 NETWORK = ("nodes", "links", "flows", "changes", "tuners")
 
 
-def check_exec(scenario: ExecScenario) -> Iterator[tuple[Keys, str]]:
+def check_exec(scenario: Scenario, command: Exec) -> Iterator[tuple[Keys, str]]:
     """Check that a scenario without nodes, whose network the command makes, has no other part of a network."""
     if scenario.nodes:
-        given = scenario.exec.node
+        given = command.node
         if given is not None and given not in scenario.nodes:
             yield ("exec", "node"), f'there is no node "{given}"{did_you_mean(given, scenario.nodes)}'
         return
-    if scenario.exec.node is not None or scenario.exec.flows:
+    if command.node is not None or command.flows:
         yield ("exec", "node"), "there is no network with nodes; the command starts in the machine itself"
     for section in NETWORK:
         if getattr(scenario, section):

@@ -17,7 +17,6 @@ from netwarp.scenario.check.nat import check_nat
 from netwarp.scenario.check.reach import links_between, unreachable
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
-from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.source import Keys
 from netwarp.values.fields import NODE_WIRE, Sysctl
 from netwarp.values.units import format_duration
@@ -34,8 +33,8 @@ MAX_SAMPLES = 10_000_000
 
 def check_scenario(scenario: Scenario) -> Iterator[Found]:
     """Check one resolved scenario; `check_study` checks sweep, cases and expectations."""
-    if isinstance(scenario, ExecScenario):
-        yield from check_exec(scenario)
+    if scenario.command is not None:
+        yield from check_exec(scenario, scenario.command)
     if scenario.workload.makes_network:
         return
     yield from _check_times(scenario)

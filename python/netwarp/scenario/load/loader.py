@@ -21,7 +21,7 @@ from netwarp.scenario.check.study import check_study, paths_of
 from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.load.explain import explain
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.exec import ExecScenario
+from netwarp.scenario.model.exec_scenario import ExecScenario
 from netwarp.scenario.model.paths import keys_or_reason, parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from netwarp.scenario.errors import ScenarioError, did_you_mean
 from netwarp.scenario.load.loader import load_scenario
-from netwarp.scenario.model.exec import ExecScenario
+from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.paths import toml
 
 BEGINNING = "/run/netwarp-shell.bash"
@@ -27,7 +27,7 @@ def session_scenario(
     env: Mapping[str, str] | None = None,
     pace: float | None = None,
     seed: int | None = None,
-) -> ExecScenario:
+) -> Scenario:
     """The scenario `source` at the first point of its sweep, with a shell in `node` (default: the first).
 
     The shell reads `script`; None: a terminal. Raises ScenarioError.
@@ -53,7 +53,7 @@ def with_command(
     node: str | None = None,
     env: Mapping[str, str] | None = None,
     seed: int | None = None,
-) -> ExecScenario:
+) -> Scenario:
     """The scenario `source` at the first point of its sweep, with a command in `node` (default: the first).
 
     `options` are further fields of `exec`, as a file has them. Raises ScenarioError.
@@ -71,9 +71,7 @@ def with_command(
     point = [f"sweep.{path}={toml([values[0]])}" for path, values in found.sweep.items()]
     rest = [f"seeds={toml([found.seeds[0] if seed is None else seed])}", "views=[]", "figures=[]"]
     given = [f"exec.{name}={_toml(value)}" for name, value in command.items()]
-    scenario = load_scenario(source, [*settings, *point, *rest, *given])
-    assert isinstance(scenario, ExecScenario)
-    return scenario
+    return load_scenario(source, [*settings, *point, *rest, *given])
 
 
 def _toml(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A command in place of a network: the scenario that `netwarp exec` makes."""
+"""A command that makes its network, or runs in that of the scenario: the options of `netwarp exec`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from netwarp.scenario.model.link import Link
-from netwarp.scenario.model.node import Node
-from netwarp.scenario.model.run import MAX_RUN_NS
-from netwarp.scenario.model.scenario import Scenario
-from netwarp.scenario.model.workload import COMMAND_LIMIT_S, COMMAND_MEMORY_BYTES, Workload
 from netwarp.values import units
 from netwarp.values.fields import (
     ClockOffset,
     Duration,
     Model,
     Name,
-    OnDemand,
     PositiveDuration,
     Spread,
     StartTime,
@@ -139,23 +133,3 @@ class Exec(Model):
     control: bool = about(
         "Whether it may change links by a socket, as the fixture `network` of the pytest plugin does.", default=False
     )
-
-
-class ExecScenario(Scenario):
-    """A scenario that is a command: the command makes its network, or starts in that of the scenario."""
-
-    exec: Exec = about("The command.")
-    duration: PositiveDuration = about("How long it may take, in virtual time.", "1h", default=DAY_NS)
-    nodes: dict[Name, OnDemand[Node]] = about("Empty: the command makes its own network.", default_factory=dict)
-    links: dict[Name, OnDemand[Link]] = about("None: the command makes its own network.", default_factory=dict)
-
-    @property
-    def workload(self) -> Workload:
-        """The command, which may be a session at a terminal."""
-        return Workload(
-            limit_s=MAX_RUN_NS / 1e9 if self.exec.terminal else COMMAND_LIMIT_S,
-            memory_bytes=COMMAND_MEMORY_BYTES,
-            makes_network=not self.nodes,
-            has_machine=True,
-            takes_host_time=self.exec.compute_time == "host",
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, PrivateAttr
 
@@ -29,6 +29,9 @@ from netwarp.values.fields import (
     about,
 )
 from netwarp.values.names import KERNEL_NAME
+
+if TYPE_CHECKING:
+    from netwarp.scenario.model.exec import Exec
 
 
 class Scenario(Model):
@@ -120,6 +123,11 @@ class Scenario(Model):
     _source: Source | None = PrivateAttr(default=None)
     _keys: Mapping[str, tuple[str, ...]] = PrivateAttr(default_factory=dict)
     """Path of an axis or of a case's setting → its keys."""
+
+    @property
+    def command(self) -> Exec | None:
+        """The command that runs in its network, or makes one, if any."""
+        return None
 
     @property
     def workload(self) -> Workload:

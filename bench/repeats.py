@@ -25,12 +25,20 @@ COUNT = 200
 _OF_THE_WALL_CLOCK = {"status.json", "console.log"}
 _MADE_OF_OTHERS = {"digests.json", "metrics.parquet"}
 
-SCENARIO = """\
-name = "crowd"
-duration = "1s"
+_CROWD = (
+    "cat /proc/meminfo /proc/cmdline /proc/cpuinfo; sleep 0.5; ss -tan; ls -l /proc/1/exe; umask; "
+    "ulimit -a; env; cat /proc/self/maps /proc/self/stat; exec dmesg"
+)
+
+
+def scenario(name: str, duration_s: int, flows: int, command: str, record: str = "") -> str:
+    """TCP flows over one link, and beside them a shell command on the first of the two nodes."""
+    return f"""\
+name = "{name}"
+duration = "{duration_s}s"
 [nodes]
-h1 = {}
-h2 = {}
+h1 = {{}}
+h2 = {{}}
 [links.l]
 ends = ["h1", "h2"]
 rate = "20mbit"
@@ -40,17 +48,16 @@ queue = "fq_codel limit 100"
 from = "h1"
 to = "h2"
 tool = "bulk"
-count = 80
+count = {flows}
 [flows.look]
 from = "h1"
 to = "h2"
 tool = "command"
-client = ["sh", "-c", "cat /proc/meminfo /proc/cmdline /proc/cpuinfo; sleep 0.5; ss -tan; ls -l /proc/1/exe; umask; \
-ulimit -a; env; cat /proc/self/maps /proc/self/stat; exec dmesg"]
-[record]
-sample = "100ms"
-captures = [{ at = "l:h1" }]
-"""
+client = ["sh", "-c", "{command}"]
+{record}"""
+
+
+SCENARIO = scenario("crowd", 1, 80, _CROWD, '[record]\nsample = "100ms"\ncaptures = [{ at = "l:h1" }]\n')
 """80 connections at once, so that hash tables fill, and a program that reads everything that could differ."""
 
 
@@ -99,7 +106,7 @@ def busy_host() -> Iterator[None]:
 
 
 def repeats(
-    place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB, scenario: str = SCENARIO, *words: str
+    place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB, text: str = SCENARIO, *words: str
 ) -> Iterator[Repeat]:
     """Make `count` runs of a scenario, the sizes of memory in turn, every second round on a busy host.
 
@@ -110,17 +117,17 @@ def repeats(
         memory_mb = memories_mb[number % len(memories_mb)]
         busy = number // len(memories_mb) % 2 == 1
         with busy_host() if busy else contextlib.nullcontext():
-            found = run_once(scenario, place / str(number), "--set", f'run.memory="{memory_mb}M"', *words)
+            found = run_once(text, place / str(number), "--set", f'run.memory="{memory_mb}M"', *words)
         shutil.rmtree(place / str(number))
         yield Repeat(memory_mb, busy, differing(first.setdefault(memory_mb, found), found))
 
 
 def run_once(
-    scenario: str, place: Path, *arguments: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
+    text: str, place: Path, *arguments: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
 ) -> dict[str, str]:
     """The bytes of a scenario's only run, made in a fresh directory. Raises FailedError."""
     place.mkdir(parents=True)
-    (place / "scenario.toml").write_text(scenario)
+    (place / "scenario.toml").write_text(text)
     command = [*prefix, str(NETWARP), "run", str(place / "scenario.toml"), "--no-plots", "-o", str(place / "result")]
     done = subprocess.run(
         [*command, *arguments], env=os.environ | dict(env or {}), capture_output=True, text=True, check=False
@@ -136,7 +143,7 @@ def check(kind: str, count: int) -> int:
     bad = 0
     with tempfile.TemporaryDirectory(prefix="netwarp-repeats-") as name:
         place = Path(name)
-        text = SCENARIO if kind == "crowd" else spinning.scenario(place)
+        text = SCENARIO if kind == "crowd" else scenario("spinning", spinning.DURATION_S, 1, spinning.command(place))
         words = () if kind == "crowd" else ("--read", name)
         for number, repeat in enumerate(repeats(place, count, MEMORIES_MB, text, *words)):
             what = ", ".join(repeat.differences) or "the same"

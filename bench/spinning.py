@@ -1,4 +1,4 @@
-"""A scenario whose programs wait by spinning, in each way that the tests know, beside a TCP flow."""
+"""Programs that wait by spinning, in each way that the tests know."""
 
 from __future__ import annotations
 
@@ -23,29 +23,11 @@ COMPUTING = (
 """Kinds of tests/e2e/computes.c: no system call, until another program writes to memory."""
 
 
-def scenario(folder: Path) -> str:
-    """Return the scenario; its programs are compiled into the folder, which the runs must be allowed to read."""
+DURATION_S = len(CALLS) + 2
+
+
+def command(folder: Path) -> str:
+    """The shell command that runs them all, compiled into the folder, which the runs must be allowed to read."""
     spins = compiled(SOURCES / "spins.c", folder / "spins")
     computes = compiled(SOURCES / "computes.c", folder / "computes", "-pthread")
-    each = [f"{computes} {kind}" for kind in COMPUTING] + [f"{spins} {kind}" for kind in CALLS]
-    return f"""\
-name = "spinning"
-duration = "{len(CALLS) + 2}s"
-[nodes]
-h1 = {{}}
-h2 = {{}}
-[links.l]
-ends = ["h1", "h2"]
-rate = "20mbit"
-delay = "5ms"
-queue = "fq_codel limit 100"
-[flows.bulk]
-from = "h1"
-to = "h2"
-tool = "bulk"
-[flows.spin]
-from = "h1"
-to = "h2"
-tool = "command"
-client = ["sh", "-c", "{"; ".join(each)}"]
-"""
+    return "; ".join([f"{computes} {kind}" for kind in COMPUTING] + [f"{spins} {kind}" for kind in CALLS])

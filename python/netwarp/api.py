@@ -14,8 +14,9 @@ from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.model.paths import setting_of
 from netwarp.steps.evaluation import Study, open_study
 from netwarp.steps.notebook import NotebookProgress, Result, Run
-from netwarp.steps.study import default_directory, make_study
+from netwarp.steps.study import make_study
 from netwarp.store.errors import StoreError
+from netwarp.store.making import new_directory
 from netwarp.values.json_values import JsonObject
 
 __all__ = [
@@ -97,7 +98,7 @@ def run(
                 inventory=None if inventory is None else Path(inventory),
             ),
         ),
-        default_directory(chosen) if output is None else Path(output),
+        new_directory(chosen.name) if output is None else Path(output),
         seeds=range(1, seeds + 1) if isinstance(seeds, int) else seeds,
         cases=cases,
         jobs=jobs,

@@ -3,6 +3,9 @@
 import errno
 import json
 import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from netwarp.analysis.run.run_metrics import compute_metrics, is_current
 from netwarp.store import files
 from netwarp.store.digests import compare_digests, digest_run, read_digests, write_digests
 from netwarp.store.errors import PlanMismatchError, StoreError
+from netwarp.store.making import new_directory
 from netwarp.store.result import create_result, open_result
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
@@ -247,3 +251,19 @@ def test_a_scan_over_many_runs_is_one_source(tmp_path: Path) -> None:
         assert scan.filter(run_id="r40").collect().equals(rows.filter(run_id="r40"))
         assert scan.select("run_id").head(3).collect().height == 3
     assert plans == [1, 1]
+
+
+def test_commands_of_one_second_get_a_directory_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`netwarp exec a; netwarp exec a` within a second: the second was refused as the result of another plan."""
+    monkeypatch.chdir(tmp_path)
+    with ThreadPoolExecutor(16) as pool:
+        made = list(pool.map(lambda _: new_directory("exec-true"), range(64)))
+    assert len(set(made)) == 64
+    assert all(path.is_dir() and path.parent == Path("results") for path in made)
+
+
+def test_a_command_that_wrote_nothing_leaves_no_directory(tmp_path: Path) -> None:
+    code = "from netwarp.store.making import new_directory as new; (new('a') / 'x').touch() if FULL else new('a')"
+    for full in (False, True):
+        subprocess.run([sys.executable, "-c", code.replace("FULL", str(full))], cwd=tmp_path, check=True)
+        assert (tmp_path / "results").exists() == full

@@ -3,7 +3,6 @@
 import json as json_
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -123,6 +122,7 @@ def advise(
         from netwarp.advise.question import Question, effort_of, overhead_of
         from netwarp.advise.trial import Laboratory
         from netwarp.engines import EngineOptions, find_engine
+        from netwarp.store.making import new_directory
 
         positive("--jobs", jobs)
         options = Options(
@@ -148,7 +148,7 @@ def advise(
             known,
             overhead_of(overhead),
         )
-        directory = output or Path("results") / f"advise-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        directory = output or new_directory("advise")
         laboratory: Callable[[Meter], Laboratory] = partial(
             Laboratory, find_engine(engine, EngineOptions(kernel=kernel)), directory, jobs, say
         )

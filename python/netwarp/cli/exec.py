@@ -111,7 +111,8 @@ def exec_(
     with errors():
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.scenario.load.command import command_scenario
-        from netwarp.steps.study import default_directory, make_study
+        from netwarp.steps.study import make_study
+        from netwarp.store.making import new_directory
 
         if not command:
             _refuse("there is no command; write `netwarp exec -- COMMAND [ARG...]`")
@@ -142,7 +143,7 @@ def exec_(
         study = make_study(
             scenario,
             find_engine(engine, EngineOptions(kernel=kernel, read=granted)),
-            output or default_directory(scenario),
+            output or new_directory(scenario.name),
             jobs=jobs,
             dask=dask,
             again=(RunStatus.FAILED,) if retry_failed else (),

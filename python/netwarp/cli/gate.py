@@ -76,8 +76,9 @@ def gate(
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.scenario import load_scenario
         from netwarp.steps.gate import Base, run_gate
-        from netwarp.steps.study import default_directory, make_study
+        from netwarp.steps.study import make_study
         from netwarp.store.errors import store_errors
+        from netwarp.store.making import new_directory
 
         positive("--seeds", seeds)
         positive("--jobs", jobs)
@@ -85,8 +86,7 @@ def gate(
             find_engine(engine, EngineOptions(kernel=name, read=tuple(read or ())))
             for name in (kernel, base_kernel or kernel)
         )
-        name = default_directory(load_scenario(scenario, set_ or ()))
-        place = output or name.with_name(f"gate-{name.name}")
+        place = output or new_directory(f"gate-{load_scenario(scenario, set_ or ()).name}")
         with store_errors(place, "create"):
             place.mkdir(parents=True, exist_ok=True)
         against = Base(base, before) if base is not None or base_kernel is not None else None

@@ -84,14 +84,15 @@ def run(
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.lab import network_notes
         from netwarp.scenario import load_scenario, notes
-        from netwarp.steps.study import default_directory, make_study
+        from netwarp.steps.study import make_study
+        from netwarp.store.making import new_directory
 
         positive("--seeds", seeds)
         positive("--jobs", jobs)
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
         for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
-        directory = output or default_directory(loaded)
+        directory = output or new_directory(loaded.name)
         with served(directory, port) if serve or port is not None else contextlib.nullcontext() as address:
             if address:
                 say(f"watch it at {address}")

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,11 +36,6 @@ if TYPE_CHECKING:
 
 _EXCERPT_LINES = 10
 """The lines of each stream that are shown of a command whose run failed."""
-
-
-def default_directory(scenario: Scenario) -> Path:
-    """`results/<name>-<UTC>`"""
-    return Path("results") / f"{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def keep_files(scenario: Scenario, result: ResultWriter) -> None:

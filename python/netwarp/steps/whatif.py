@@ -7,7 +7,6 @@ change: a counterfactual. There are no checkpoints; the run is executed again, w
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from netwarp.steps.study import make_study
 from netwarp.store.description import End
 from netwarp.store.errors import SelectionError
 from netwarp.store.files import read_text
+from netwarp.store.making import new_directory
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
@@ -124,7 +124,7 @@ def change_at(text: str) -> Intervention:
 
 def default_directory(run: ChosenRun) -> Path:
     """`results/whatif-<name>-<UTC>`"""
-    return Path("results") / f"whatif-{run.run.description.scenario or 'run'}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    return new_directory(f"whatif-{run.run.description.scenario or 'run'}")
 
 
 def run_again(

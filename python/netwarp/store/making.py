@@ -4,11 +4,14 @@ Nothing here imports polars or pyarrow: a command starts its machine before it l
 start of the machine.
 """
 
+import atexit
+import itertools
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +97,29 @@ def _replace(final: Path, new: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     else:
         new.rename(final)
+
+
+def new_directory(name: str) -> Path:
+    """Create `results/<name>-<UTC>` for a command that was not told where its result goes.
+
+    The directory is new also if another command of this name began in the same second: `…-2`, `…-3` and so on. It is
+    removed at the end of the process if nothing was written to it. Raises StoreError.
+    """
+    first = Path("results") / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    for number in itertools.count(1):
+        path = first if number == 1 else first.with_name(f"{first.name}-{number}")
+        with store_errors(path, "create"), suppress(FileExistsError):
+            path.mkdir(parents=True)
+            atexit.register(_remove_empty, path.absolute())
+            return path
+    raise AssertionError("numbers do not end")
+
+
+def _remove_empty(path: Path) -> None:
+    """Remove a directory, and the one above it, if nothing is in them."""
+    with suppress(OSError):
+        path.rmdir()
+        path.parent.rmdir()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import hashlib
 import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from netwarp.execute.manifest import manifest
@@ -13,6 +12,7 @@ from netwarp.steps.imports import Imported, Note
 from netwarp.store.digests import digest_file
 from netwarp.store.documents import PlanJson, PlannedRunJson
 from netwarp.store.errors import StoreError
+from netwarp.store.making import new_directory
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
 from netwarp.studies.three_node.imports.layout import TESTS, RunFiles, find_runs
@@ -31,7 +31,7 @@ def import_result(directory: Path, output: Path | None = None) -> Imported:
     """
     found = find_runs(directory)
     name = _name(directory)
-    place = output or Path("results") / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    place = output or new_directory(name)
     ids = [_id(files) for files in found]
     runs = [read_run(files) for files in found]
     if not any(run.tests for run in runs):

@@ -193,3 +193,12 @@ def test_nobody_is_shown_what_nobody_looks_at() -> None:
         assert found == {}
     with live_descriptors(True) as found:
         assert set(found) == {"live-out", "live-err"}
+
+
+def test_a_network_beside_a_command_lasts_a_minute_unless_it_says_so() -> None:
+    """A command's own default, a day, would give a repeated trace more changes than a lab may have."""
+    network = "[nodes]\nh1 = {}\n"
+    named = f'name = "x"\n{BASE}'
+    assert parse_scenario(named).duration == 86_400 * 10**9
+    assert parse_scenario(named + network).duration == 60 * 10**9
+    assert parse_scenario(f'duration = "5s"\n{named}{network}').duration == 5 * 10**9

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sys
-import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -39,7 +38,6 @@ _LINES = 200
 _OWN = re.compile("PATH|HOME|LANG|TZ|VIRTUAL_ENV|PYTHON.*|PYTEST_(?!CURRENT_TEST|XDIST).*|HYPOTHESIS.*")
 """Variables of the environment that a test sees."""
 _PROBLEMS = (ScenarioError, EngineError, StoreError, KernelError, MarkError)
-_LASTS = "60s"
 _COMMAND = (sys.executable, "-m", "netwarp.testing.inside")
 
 
@@ -125,21 +123,11 @@ def _scenario(wish: Wish, here: Path, request: Request, timeout: str) -> Scenari
             "control": True,
             "timeout": timeout,
         },
-        [setting_of(path, value) for path, value in {**_lasting(wish), **wish.settings}.items()],
+        [setting_of(path, value) for path, value in wish.settings.items()],
         node=wish.node,
         env=env,
         seed=wish.seed,
     )
-
-
-def _lasting(wish: Wish) -> dict[str, str]:
-    """How long traces, changes and flows last if the scenario does not say so.
-
-    A command's own default, a day, would give a repeated trace more changes than a lab may have.
-    """
-    with suppress(OSError, ValueError):
-        return {} if "duration" in tomllib.loads(Path(str(wish.scenario)).read_text()) else {"duration": _LASTS}
-    return {}  # a shipped scenario, or an unreadable file, of which the loader says what is wrong
 
 
 def _read(item: pytest.Item, file: Path) -> Iterator[pytest.TestReport]:

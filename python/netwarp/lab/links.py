@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netwarp.lab.draws import seed_for
-from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph
+from netwarp.lab.network import Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.lab.tc import change_queue, set_up
 from netwarp.lab_format.model import (
@@ -18,10 +18,11 @@ from netwarp.lab_format.model import (
     LabShaper,
 )
 from netwarp.lab_format.wires import PROPERTIES, LabWire
-from netwarp.scenario.model.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
+from netwarp.scenario.model.opportunities import BYTES, OVERHEAD_BYTES, Opportunities
 from netwarp.scenario.model.timeline import State
-from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_MS, NS_PER_S
 from netwarp.values.qdisc import Qdisc
+from netwarp.values.wire import bits_within, limit_pkts, longest_delay_ns
 
 Timeline = Sequence[tuple[int, State]]
 
@@ -29,20 +30,17 @@ FIRST_INDEX = 11
 WIRE_OFFSET = 100_000
 _STREAMS = ("forward", "back")
 """The names of the random streams by direction. They are part of the seeds, so they must not change."""
-MIN_FRAME_BITS = 64 * 8
 QUEUE_HANDLE = 0x10
-MAX_LIMIT_PKTS = 2**31 - 1
 AFTER_NS = 60 * NS_PER_S
 """Opportunities are listed for this long after a run's end, because programs take up to half a minute to report."""
 
 
 def _most_in_flight_pkts(states: Sequence[State], opportunities: Opportunities | None) -> int:
     """The most packets that the wire can hold: those sent during its longest delay, in the smallest frames."""
-    longest_ns = max(state.delay + 4 * state.jitter.ns for state in states)
+    longest_ns = max(longest_delay_ns(state.delay, state.jitter.ns) for state in states)
     if opportunities is not None:
-        most_bits = opportunities.most_within(longest_ns // NS_PER_MS + 1) * BYTES * 8
-        return min(most_bits // (MIN_FRAME_BITS + 8 * OVERHEAD_BYTES) + 1000, MAX_LIMIT_PKTS)
-    return max(state.rate or 0 for state in states) * longest_ns // (MIN_FRAME_BITS * NS_PER_S) + 1000
+        return limit_pkts(opportunities.most_within(longest_ns // NS_PER_MS + 1) * BYTES * 8, 8 * OVERHEAD_BYTES)
+    return limit_pkts(bits_within(max(state.rate or 0 for state in states), longest_ns))
 
 
 def build_links(

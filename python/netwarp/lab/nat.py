@@ -8,8 +8,9 @@ from netwarp.lab.draws import seed_for
 from netwarp.lab.links import FIRST_INDEX
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab_format.model import LabNat, LabRemote
-from netwarp.scenario.check.nat import NS_PER_S, links_of
+from netwarp.scenario.check.nat import links_of
 from netwarp.scenario.model.node import Behaviour, Nat
+from netwarp.values.constants import NS_PER_S
 
 _COUNTS: Mapping[Behaviour, LabRemote] = {
     "endpoint-independent": "any",

@@ -11,11 +11,10 @@ from netwarp.scenario.model.addresses import Interface, link_addresses
 from netwarp.scenario.model.hops import hops_from
 from netwarp.scenario.model.opportunities import Opportunities
 from netwarp.scenario.model.timeline import State, timeline
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, NS_PER_S, TCP_HEADER_BYTES
 
 ACK_FRAME_BYTES = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES
 """The size of an Ethernet frame with a TCP acknowledgement with timestamps."""
-NS_PER_S = 10**9
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from netwarp.flows import kind_of
-from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph, Path
+from netwarp.lab.network import Hop, NetworkGraph, Path
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.timeline import State
-from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S
 from netwarp.values.qdisc import COUNTS_BYTES, Qdisc
 
 MIB = 2**20

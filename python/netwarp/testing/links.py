@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from netwarp.values.units import parse_duration, parse_positive_rate
+from netwarp.values.wire import bits_within, limit_pkts, longest_delay_ns
 
 CONTROL = "/run/netwarp-control"
 """The socket that takes changes (`agent/src/exec/control.rs`)."""
-_ROOM_BITS = 64 * 8
-"""The smallest frame: a wire has to hold as many as are sent during its delay."""
 _LOST: Mapping[str, object] = {"model": "random", "p": 1.0, "correlation": 0.0, "ecn": False}
 
 
@@ -89,9 +88,9 @@ class Link:
         end = self._ends[number]
         rate_bps, before = self._state(number)
         after = {**before, **wire}
-        longest_ns = after["delay_ns"] + 4 * after["jitter_ns"]
-        room = (after["rate_bps"] or rate_bps or 0) * longest_ns // (_ROOM_BITS * 10**9) + 1000
-        after["limit_pkts"] = min(max(before["limit_pkts"], room), 2**31 - 1)
+        longest_ns = longest_delay_ns(after["delay_ns"], after["jitter_ns"])
+        room = limit_pkts(bits_within(after["rate_bps"] or rate_bps or 0, longest_ns))
+        after["limit_pkts"] = max(before["limit_pkts"], room)
         asked = {
             "at_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self._t0_ns,
             "link": self.name,

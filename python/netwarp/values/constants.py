@@ -3,6 +3,9 @@
 `make generate` makes the agent's `constants.rs` from the shared ones.
 """
 
+NS_PER_S = 10**9
+NS_PER_MS = 10**6
+
 LAB_FORMAT = 7
 """The version of labs, which an agent of another version refuses."""
 

@@ -20,6 +20,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.rows import AccountRow
 from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
 from netwarp.store.streams import Row, open_stream, whole_batches, write_stream
+from netwarp.values.constants import NS_PER_S
 
 _TIMES: Mapping[str, Sequence[str]] = {
     "sockets": ["time_ns"],
@@ -35,7 +36,6 @@ _TIMES: Mapping[str, Sequence[str]] = {
 _OWN = ("run.json", OUTCOME)
 _RECORD = struct.Struct("<IIII")
 _PCAP_HEADER_BYTES = 24
-_NS_PER_S = 10**9
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _corrected_capture(content: bytes, clock: NodeClock) -> bytes:
     at = _PCAP_HEADER_BYTES
     while at + _RECORD.size <= len(out):
         seconds, nanoseconds, kept, _ = _RECORD.unpack_from(out, at)
-        time_ns = max(clock.common_ns(seconds * _NS_PER_S + nanoseconds), 0)
-        struct.pack_into("<II", out, at, time_ns // _NS_PER_S, time_ns % _NS_PER_S)
+        time_ns = max(clock.common_ns(seconds * NS_PER_S + nanoseconds), 0)
+        struct.pack_into("<II", out, at, time_ns // NS_PER_S, time_ns % NS_PER_S)
         at += _RECORD.size + kept
     return bytes(out)

@@ -12,11 +12,10 @@ from netwarp.scenario.model import Change, Link, Scenario
 from netwarp.scenario.model.flow_timeline import FLOW_PROPERTIES
 from netwarp.scenario.model.timeline import CHANGEABLE, TimelineError, occurrences, timeline, values_of
 from netwarp.scenario.source import Keys
-from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S
 from netwarp.values.units import format_duration, format_rate
 
 Found = tuple[Keys, str]
-NS_PER_S = 10**9
 
 
 def check_changes(scenario: Scenario) -> Iterator[Found]:

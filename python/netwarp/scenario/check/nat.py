@@ -9,8 +9,8 @@ from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.node import Nat
 from netwarp.scenario.source import Keys
+from netwarp.values.constants import NS_PER_S
 
-NS_PER_S = 10**9
 _DEPENDENT = "needs a port for each remote endpoint, and preserved ports are the same for all"
 
 

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_MS
 from netwarp.values.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
 
 BYTES = 1504
 """Bytes that one opportunity delivers: PACKET_SIZE in mm-link's link_queue.hh."""
 OVERHEAD_BYTES = 4 - ETHERNET_HEADER_BYTES
 """Bytes that a packet counts beyond its frame: TUN's packet information (struct tun_pi), not the Ethernet header."""
-NS_PER_MS = 10**6
 MAX_TIME_MS = MAX_DURATION_NS // NS_PER_MS
 MAX_COUNT = MAX_RATE_BPS // 1000 // (8 * BYTES)
 """The most opportunities in one millisecond: those of the fastest link that a scenario may have."""

@@ -26,6 +26,7 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_seri
 from netwarp.common.words import did_you_mean
 from netwarp.lab_format.wires.netem import LossModel, parse_loss
 from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
+from netwarp.values.constants import NS_PER_S
 from netwarp.values.fields import Model
 from netwarp.values.files import FolderOf, folder_in, read_file
 from netwarp.values.json_values import JsonObject, as_table, varied
@@ -37,7 +38,6 @@ KEPT = "traces"
 MAX_ROWS = 200_000
 """Twice the changes that a link may have in a run, since a trace may be longer than the run."""
 MAX_BYTES = 16 * 2**20
-NS_PER_S = 10**9
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
 _WHOLE = re.compile(r"\d+", re.ASCII)

@@ -36,6 +36,7 @@ STAGES = [
     "values.json_values",
     "values.names",
     "values.constants",
+    "values.wire",
     "values.qdisc",
     "values.units",
     "values.files",

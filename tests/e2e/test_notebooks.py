@@ -45,6 +45,9 @@ def test_a_notebook_runs_and_shows_its_study(book: Executed) -> None:
     assert f"{len(statuses)} of {len(statuses)} runs" in progress and "<progress" in progress
     for part in ("<table>", "<img ", "data:image/png;base64,", "goodput"):
         assert part in shown
+    for cell in book.cells:
+        if "pyplot" in cell.source:  # the user's own figure, drawn after netwarp's
+            assert [output for output in cell.outputs if "image/png" in output.get("data", {})], cell.source
     said = [output for cell in book.cells for output in cell.outputs if output.get("name") == "stderr"]
     assert said == [], "progress is in the cell, not among the errors"
 

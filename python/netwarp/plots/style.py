@@ -113,11 +113,16 @@ def new_figure(height_in: float) -> Figure:
 
 
 def drawing() -> Any:
-    """A context with netwarp's style and the requested look; it restores matplotlib's settings."""
+    """A context with netwarp's style and the requested look; it restores matplotlib's settings.
+
+    The backend stays the caller's: `rc_context` would not restore it, and a notebook would show no figure of its own
+    any more. Figures here are made without pyplot and need none.
+    """
     size = points(10)
     own = {"font.size": size, "axes.labelsize": size, "axes.titlesize": size, "xtick.labelsize": points(9)}
     own |= {"ytick.labelsize": points(9), "legend.fontsize": points(9), "legend.title_fontsize": points(9)}
-    settings: Any = dict(matplotlib.rcParamsDefault) | RC | own | dict(look.current().settings) | {"backend": "agg"}
+    settings: Any = dict(matplotlib.rcParamsDefault) | RC | own | dict(look.current().settings)
+    del settings["backend"]
     return rc_context(settings)
 
 

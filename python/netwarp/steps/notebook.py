@@ -193,7 +193,7 @@ def _table(table: "Table") -> str:
     for row in table.rows[:MAX_ROWS]:
         cells = (
             f'<td style="{_CELL}{"right" if numeric else "left"}">{html.escape(cell.text)}'
-            + (f"<br><small>{html.escape(cell.sub)}</small>" if cell.sub else "")
+            + (f'<br><small style="white-space:nowrap">{html.escape(cell.sub)}</small>' if cell.sub else "")
             + "</td>"
             for cell, numeric in zip(row, table.numeric, strict=True)
         )

@@ -14,7 +14,7 @@ from netwarp.store.run_status import RunStatus
 
 _BOXES_FROM = 5
 _MAP_FROM = 3
-_SAME = 0.05
+_SAME = 0.1
 """Medians that differ by less, as a share of the largest, look the same in a figure."""
 
 

@@ -84,6 +84,7 @@ STAGES = [
     "advise",
     "serve",
     "api",
+    "verify",
     "testing",
     "cli",
     "__main__",

@@ -23,6 +23,7 @@ COMMANDS = {
     "explain": "explain:explain",
     "export": "export:export",
     "gate": "gate:gate",
+    "verify": "verify:verify",
     "help": "help:help_",
     "import": "imports:import_",
     "kernel": "kernel:kernel_app",

@@ -37,6 +37,7 @@ class Study:
 
     `scenarios`: a folder whose files NAME.toml are scenarios called NAME. `views`: name in a scenario's `views` → a
     reference to a `netwarp.steps.views.View`. `imports`: references to `netwarp.steps.imports.Importer`s.
+    `rows`: references to functions that return a `netwarp.verify.row.Family` for `netwarp verify`.
     `exports`: by the name of their option, `--NAME`. `commands`: name → a reference to a function whose parameters
     and docstring are the command's (cyclopts); its module is imported for `netwarp --help`, so it should load
     little. `short_words`: regular expression → its replacement in names of cases that are longer than 12
@@ -48,6 +49,7 @@ class Study:
     scenarios: Path | None = None
     views: Mapping[str, str] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
     exports: Mapping[str, Export] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     short_words: Mapping[str, str] = field(default_factory=dict)
@@ -68,5 +70,6 @@ class Study:
         """All references of the study."""
         yield from self.views.values()
         yield from self.imports
+        yield from self.rows
         yield from (one.function for one in self.exports.values())
         yield from self.commands.values()

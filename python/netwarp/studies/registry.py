@@ -68,6 +68,13 @@ def importers() -> Iterator[Any]:
             yield loaded(reference)
 
 
+def families() -> Iterator[Any]:
+    """The families of rows that studies add to `netwarp verify`. Raises StudyError."""
+    for _, study in studies():
+        for reference in study.rows:
+            yield loaded(reference)()
+
+
 def short_words() -> Iterator[tuple[str, str]]:
     """The short words of all studies: regular expression and replacement."""
     for _, study in studies():

@@ -6,5 +6,6 @@ from netwarp.studies.base import Study
 
 STUDY = Study(
     scenarios=Path(__file__).parent / "scenarios",
+    rows=("netwarp.studies.queueing_theory.validation:family",),
     views={"queueing-theory": "netwarp.studies.queueing_theory.view:write"},
 )

@@ -1,0 +1,1 @@
+"""`netwarp verify`: measured values beside those of theory, standards and other programs."""

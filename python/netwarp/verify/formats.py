@@ -1,0 +1,162 @@
+"""The verdicts on rows as a table, a page in Markdown, JSON and JUnit."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from netwarp.common.junit import Case, Fault, Suite
+from netwarp.common.markdown import escaped
+from netwarp.verify.row import Checked, Range, Value, Verdict
+from netwarp.verify.verifier import Verified
+
+_MARKS = {
+    Verdict.AGREES: "✓",
+    Verdict.EXPLAINED: "≈",
+    Verdict.MISSES: "✗",
+    Verdict.FAILED: "✗",
+    Verdict.WAITS: "–",
+}
+_FAULTS = {Verdict.MISSES: Fault.FAILURE, Verdict.FAILED: Fault.ERROR, Verdict.WAITS: Fault.SKIPPED}
+
+
+def farthest(checked: Checked) -> Value | None:
+    """The value that is farthest outside the tolerance, or nearest to its end, in units of the tolerance."""
+    tolerance = checked.row.tolerance
+    measured = [value for value in checked.values if value.measured]
+    return max(measured, key=lambda value: max(_used(tolerance, value, one) for one in value.measured), default=None)
+
+
+def _used(tolerance: Range, value: Value, one: float) -> float:
+    """The part of the tolerance that a measured value uses: 1 is its end."""
+    scale = abs(value.expected) if tolerance.relative else 1.0
+    room = (tolerance.above if one > value.expected else tolerance.below) * scale
+    off = abs(one - value.expected)
+    return off / room if room else (float("inf") if off else 0.0)
+
+
+def counts(verified: Sequence[Verified]) -> str:
+    """How many rows have each verdict, in a sentence."""
+    found = Counter(checked.verdict for one in verified for checked in one.rows)
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict])
+
+
+def as_text(verified: Sequence[Verified]) -> str:
+    """A line for each row, and the counts."""
+    lines = []
+    for one in verified:
+        lines.append(one.family.title)
+        lines += [f"  {_line(checked)}" for checked in one.rows]
+    return "\n".join([*lines, counts(verified), ""])
+
+
+def _line(checked: Checked) -> str:
+    head = f"{_MARKS[checked.verdict]} {checked.row.name}: {checked.verdict}"
+    if checked.reason:
+        return f"{head}: {checked.reason}"
+    value = farthest(checked)
+    if value is None:
+        return head
+    name = f" at {value.label}" if len(checked.values) > 1 else ""
+    return f"{head}; farthest{name}: {_measured(value)} {checked.row.unit}, expected {_number(value.expected)}"
+
+
+def markdown(verified: Sequence[Verified]) -> str:
+    """The page: each family with a table of its rows, and what is behind each."""
+    return "\n".join(_page(verified))
+
+
+def _page(verified: Sequence[Verified]) -> Iterator[str]:
+    yield "# Validation"
+    yield ""
+    yield f"Made by `netwarp verify`: {counts(verified)}. Every seed's value has to be within the tolerance,"
+    yield "which was stated before anything was measured. [verify.md](verify.md) says what the verdicts mean."
+    for one in verified:
+        yield ""
+        yield f"## {one.family.title}"
+        for checked in one.rows:
+            yield from _section(checked)
+    yield ""
+
+
+def _section(checked: Checked) -> Iterator[str]:
+    row = checked.row
+    yield ""
+    yield f"### {_MARKS[checked.verdict]} `{row.name}`: {checked.verdict}"
+    yield escaped(row.claim)
+    yield ""
+    yield f"- Source: {escaped(row.source)}."
+    yield f"- Tolerance: {_range(row.tolerance, row.unit)}, because {escaped(row.tolerance.why)}."
+    if checked.verdict == Verdict.EXPLAINED and row.explained:
+        yield f"- Explained: {escaped(row.explained.why)}."
+    if checked.reason:
+        yield f"- {'Waits for' if checked.verdict == Verdict.WAITS else 'Reason'}: {escaped(checked.reason)}."
+    yield ""
+    yield f"| | expected, {escaped(row.unit)} | measured | seeds |"
+    yield "|---|--:|--:|--:|"
+    values = checked.values or tuple(Value(label, expected, ()) for label, expected in row.expected.items())
+    for value in values:
+        cells = (escaped(value.label), _number(value.expected), _measured(value), str(len(value.measured) or "–"))
+        yield f"| {' | '.join(cells)} |"
+
+
+def _range(allowed: Range, unit: str) -> str:
+    ends = [_percent(end) if allowed.relative else _number(end) for end in (allowed.below, allowed.above)]
+    text = f"±{ends[0]}" if ends[0] == ends[1] else f"−{ends[0]} to +{ends[1]}"
+    return text if allowed.relative else f"{text} {escaped(unit)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _measured(value: Value) -> str:
+    if not value.measured:
+        return "–"
+    low, high = min(value.measured), max(value.measured)
+    middle = _number(median(value.measured))
+    return middle if low == high else f"{middle} ({_number(low)} to {_number(high)})"
+
+
+def json_text(verified: Sequence[Verified]) -> str:
+    """All rows with references, sources, values and verdicts."""
+    rows = [
+        {
+            "family": one.family.title,
+            "name": checked.row.name,
+            "claim": checked.row.claim,
+            "source": checked.row.source,
+            "unit": checked.row.unit,
+            "tolerance": {
+                "below": checked.row.tolerance.below,
+                "above": checked.row.tolerance.above,
+                "relative": checked.row.tolerance.relative,
+                "why": checked.row.tolerance.why,
+            },
+            "verdict": checked.verdict,
+            "reason": checked.reason or None,
+            "values": [
+                {"label": value.label, "expected": value.expected, "measured": list(value.measured)}
+                for value in checked.values
+            ],
+        }
+        for one in verified
+        for checked in one.rows
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+
+
+def suites(verified: Sequence[Verified]) -> list[Suite]:
+    """A suite for each family: a miss is a failure, a failed experiment an error, a row that waits is skipped."""
+    return [Suite(one.family.title, [_case(checked) for checked in one.rows]) for one in verified]
+
+
+def _case(checked: Checked) -> Case:
+    fault = _FAULTS.get(checked.verdict)
+    return Case(checked.row.name, fault, _line(checked) if fault else "", checked.row.claim)

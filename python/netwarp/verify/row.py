@@ -1,0 +1,146 @@
+"""A row of the validation: what a reference says, the experiment that measures it, and how far it may be off.
+
+A row's tolerance is stated with its reason before anything is measured; it is never widened to pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netwarp.store.rundir import RunDir
+
+Measure = Callable[[RunDir], Mapping[str, float]]
+"""The values that one run measures, by their label; a label is absent if the run did not measure it."""
+
+
+class Verdict(StrEnum):
+    """What a row says of its reference."""
+
+    AGREES = "agrees"
+    EXPLAINED = "explained"
+    """Outside the tolerance, and inside what the row's explanation predicts."""
+    MISSES = "misses"
+    FAILED = "failed"
+    """The experiment failed, or did not measure a value."""
+    WAITS = "waits"
+    """Netwarp cannot measure it yet; the row says what it waits for."""
+
+
+class Size(StrEnum):
+    """How long the rows of a size take on two CPUs: 2 minutes, 15 minutes, or longer."""
+
+    QUICK = "quick"
+    USUAL = "usual"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The scenario that measures a row. Rows with the same experiment share its runs.
+
+    `text` is a scenario file; if it is empty, `name` is a shipped scenario. `settings` are as those of `--set`.
+    """
+
+    name: str
+    text: str = ""
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Range:
+    """How far a measured value may be from its reference, and `why` so far: `below` and `above` it.
+
+    Shares of the reference if `relative`, else in the row's unit.
+    """
+
+    below: float
+    above: float
+    why: str
+    relative: bool = False
+
+    def holds(self, expected: float, measured: float) -> bool:
+        """Whether a measured value is in the range around the expected one, ends included."""
+        scale = abs(expected) if self.relative else 1.0
+        return -self.below * scale <= measured - expected <= self.above * scale
+
+
+def within(width: float, why: str) -> Range:
+    """The range of the same width on both sides, in the row's unit."""
+    return Range(width, width, why)
+
+
+def share(width: float, why: str) -> Range:
+    """The range of the same share of the reference on both sides."""
+    return Range(width, width, why, relative=True)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A reference and its measurement.
+
+    `claim` is what the reference says, in a sentence; `source` where it says so; `expected` its values by label, in
+    `unit`. `explained` is the range in which another cause, which it names, puts the values. `waits` names what netwarp
+    lacks; such a row has no experiment.
+    """
+
+    name: str
+    claim: str
+    source: str
+    unit: str
+    expected: Mapping[str, float]
+    tolerance: Range
+    experiment: Experiment | None = None
+    measure: Measure | None = None
+    explained: Range | None = None
+    size: Size = Size.QUICK
+    waits: str = ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Rows about one subject, which share a file."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One of a row's values: what is expected, and what each run measured, ordered by seed. Empty: nothing was."""
+
+    label: str
+    expected: float
+    measured: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A row with its verdict. `reason` says why it failed or waits."""
+
+    row: Row
+    values: tuple[Value, ...]
+    verdict: Verdict
+    reason: str = ""
+
+
+def judge(row: Row, runs: Sequence[Mapping[str, float]], failed: str = "") -> Checked:
+    """The verdict on a row from the values of its runs. Each seed's value counts, not their mean.
+
+    `failed` is why a run failed.
+    """
+    if row.waits:
+        return Checked(row, (), Verdict.WAITS, row.waits)
+    values = tuple(
+        Value(label, expected, tuple(run[label] for run in runs if label in run))
+        for label, expected in row.expected.items()
+    )
+    if failed:
+        return Checked(row, values, Verdict.FAILED, failed)
+    if missing := [value.label for value in values if not value.measured]:
+        return Checked(row, values, Verdict.FAILED, f"not measured: {', '.join(missing)}")
+    for verdict, allowed in ((Verdict.AGREES, row.tolerance), (Verdict.EXPLAINED, row.explained)):
+        if allowed and all(allowed.holds(value.expected, one) for value in values for one in value.measured):
+            return Checked(row, values, verdict)
+    return Checked(row, values, Verdict.MISSES)

@@ -1,0 +1,1 @@
+"""The rows of netwarp itself, a file for each family."""

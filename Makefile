@@ -9,6 +9,7 @@
 #   make test     setup, what only tests need (Chromium, tshark), then all tests
 #   make check    formatting, lint, types, generated files
 #   make generate write the generated files again
+#   make digests  setup, then the digests that `netwarp self-test` compares with
 #   make bench    setup, then the benchmarks
 #   make nightly  setup, then tests of an hour or two: 200 runs with the same bytes, runs that are killed at random,
 #                 every figure of every shipped scenario, and kernels that are built and bisected
@@ -24,7 +25,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo dist release quick test check generate bench nightly torture fuzz kernel clean packages test-packages \
+.PHONY: setup demo dist release quick test check generate digests bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -70,6 +71,9 @@ check: $(STAMPS)/dev $(STAMPS)/netwarp
 
 generate: $(STAMPS)/dev
 	PYTHONPATH=python $(BIN)/python -m tools.generate
+
+digests: setup
+	PYTHONPATH=python $(BIN)/python -m tools.self_test
 
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench

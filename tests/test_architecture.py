@@ -71,6 +71,7 @@ STAGES = [
     "steps.imports",
     "steps.views",
     "steps.doctor",
+    "steps.self_test",
     "steps.notebook",
     "steps.evaluation",
     "steps.study",

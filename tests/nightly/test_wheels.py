@@ -138,6 +138,7 @@ def installed(root: Root, wheels: Path) -> Installed:
     assert "queue mean" in table or "goodput" in table, table
     said(root, "v/bin/netwarp", "run", "everything.toml", "--no-plots", "-o", "e")
     said(root, "v/bin/netwarp", "doctor")
+    assert "have the bytes that they should have" in said(root, "v/bin/netwarp", "self-test")
     size = re.match(r"\d+", said(root, "du", "-sm", "v"))
     assert size is not None
     runs = {**bytes_of_result(root.home / "r"), **bytes_of_result(root.home / "e")}

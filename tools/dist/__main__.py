@@ -49,6 +49,12 @@ XDG_CACHE_HOME=$HOME/cache netwarp kernel build
 python -m tools.dist.kernel --kernel "$(dirname "$HOME"/cache/netwarp/kernels/*/kernel.json)" --out dist
 """
 
+_TRY = """
+.venv/bin/pip install --quiet --no-index --no-deps --force-reinstall dist/*.whl
+.venv/bin/netwarp self-test | tee ../self-test.txt
+grep -q "bytes that they should have" ../self-test.txt
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build, compare, check."""
@@ -96,6 +102,7 @@ def _release(place: Path, out: Path, *, once: bool, pin: bool) -> list[str]:
     found = [f"two builds differ: {name}" for name in built[0] if built[0][name] != built[-1].get(name)]
     found += problems(out, {"/home/user": "a path of the build", str(ROOT): "a path of this machine"})
     step("twine check", "../checks/bin/twine check --strict dist/*.whl")
+    step("netwarp self-test", _TRY)
     source = next((root.path / "usr/src").glob("linux-source-*.tar.xz"))
     found += [f"no source of {what}" for what in collect(read_pins(), source, out / "sources")]
     for path in sorted(out.glob("*.whl")):

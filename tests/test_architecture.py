@@ -33,6 +33,7 @@ STAGES = [
     "common.threads",
     "common.scratch",
     "common.agent",
+    "common.platforms",
     "values.json_values",
     "values.names",
     "values.constants",

@@ -1,10 +1,11 @@
 """Repeats the runs of an existing result and compares them byte by byte."""
 
 import contextlib
+import shlex
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +18,12 @@ from netwarp.execute import execute
 from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
+from netwarp.kernels import list_kernels
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.steps.evaluation import scenario_of, summarise
 from netwarp.steps.study import keep_files, note_warnings
 from netwarp.store.digests import Difference, compare_digests, digest_run
+from netwarp.store.documents import KernelDocument
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
@@ -43,6 +46,8 @@ class Rerun:
     runs: tuple[Repeated, ...]
     changed: tuple[str, ...]
     interrupted: bool
+    made_by: tuple[str, ...] = ()
+    """What made the old result, and the commands that bring it back; empty if it is what made the new one."""
 
     @property
     def identical(self) -> bool:
@@ -86,11 +91,13 @@ def rerun(
             execution = execute(plan, engine, new, jobs=jobs, progress=hear)
         if keep is not None:
             summarise(new)
-    return Rerun(
-        runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
-        changed=_changed(old.plan.get("identity", {}), plan.identity),
-        interrupted=execution.interrupted,
-    )
+        changed = _changed(old.plan.get("identity", {}), plan.identity)
+        return Rerun(
+            runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
+            changed=changed,
+            interrupted=execution.interrupted,
+            made_by=tuple(_made_by(old, new, changed)),
+        )
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,36 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if not runs:
         raise StoreError(f"{old.path} has no finished run that could be repeated")
     return replace(plan, runs=runs)
+
+
+def _made_by(old: ResultDir, new: ResultDir, changed: Collection[str]) -> Iterator[str]:
+    """Say which netwarp, kernel and tools made the old result, if others made the new one, and how to get them."""
+    version, now = old.manifest.get("netwarp") or "", new.manifest.get("netwarp") or ""
+    if version and version != now and changed:
+        yield (
+            f"{old.path} was made by netwarp {version}, and this is {now}. In another environment, "
+            f"`pip install netwarp=={version}` brings that version with its kernel and tools."
+        )
+    digest = old.plan.get("identity", {}).get("kernel", "")
+    if "kernel" in changed and digest:
+        yield _other_kernel(old, digest, version)
+    if "netwarp-tools" in changed and version == now:
+        yield (
+            "Its programs in labs (tc, iperf3, tcpdump) were others than those of the installed netwarp-tools: "
+            f"`pip install --force-reinstall netwarp-tools=={version}` brings those of the release."
+        )
+
+
+def _other_kernel(old: ResultDir, digest: str, version: str) -> str:
+    """Say which kernel made the result, and how to run on it again."""
+    made = next((run for run in old.planned if old.is_complete(run.id)), None)
+    said = old.run(made.id).document.kernel if made else KernelDocument()
+    name = f"Its kernel is {f'Linux {said.version} ' if said.version else ''}(SHA-256 {digest[:12]})"
+    here = next((kernel for kernel in list_kernels() if kernel.digest == digest), None)
+    if here is not None:
+        return f"{name}, which is here: `netwarp rerun {shlex.quote(str(old.path))} --kernel {here.key}` runs on it."
+    built = f"`{said.build}` of netwarp {version or 'the same version'}" if said.build else "its netwarp"
+    return f"{name}, which is not here: {built} built it, from the same source and with the same compiler."
 
 
 def _kernels_of(old: ResultDir) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.dist.check import problems
-from tools.dist.programs import MIRROR, DistError, debian_mirror, read_pins
+from tools.dist.programs import MIRROR, DistError, debian_mirror, packages_cache, read_pins
 from tools.dist.root import Root, make_root
 from tools.dist.sources import collect
 from tools.dist.wheels import ROOT
@@ -104,7 +104,7 @@ def _release(place: Path, out: Path, *, once: bool, pin: bool) -> list[str]:
     step("twine check", "../checks/bin/twine check --strict dist/*.whl")
     step("netwarp self-test", _TRY)
     source = next((root.path / "usr/src").glob("linux-source-*.tar.xz"))
-    found += [f"no source of {what}" for what in collect(read_pins(), source, out / "sources")]
+    found += [f"no source of {what}" for what in collect(read_pins(), source, out / "sources", packages_cache())]
     for path in sorted(out.glob("*.whl")):
         print(f"{path.stat().st_size / 1e6:6.2f} MB  {built[0][path.name][:16]}  {path.name}")
     return found

@@ -3,6 +3,7 @@
 #   make setup    system packages, Python environment, agent and observer, kernel: what running labs needs
 #   make demo     setup, then the first scenario
 #   make dist     the wheels of a release, built twice in a root of Debian 12 and compared, with their sources: in dist/
+#   make classroom  the wheels in dist/ with all that they need, as one archive that installs without a network
 #   make release VERSION=x.y.z   a release of main's last commit, up to the upload: version, changelog, notes, tag, dist/
 #                 (DRY_RUN=1 says what it would do)
 #   make quick    the tests that need no kernel, browser or tshark, in half a minute
@@ -25,7 +26,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo dist release quick test check generate digests bench nightly torture fuzz kernel clean packages test-packages \
+.PHONY: setup demo dist classroom release quick test check generate digests bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -89,6 +90,9 @@ nightly: setup program-packages $(STAMPS)/dev
 # Root, mmdebstrap and half an hour: the wheels of the last commit, in dist/.
 dist: $(STAMPS)/dev
 	$(BIN)/python -m tools.dist
+
+classroom: $(STAMPS)/dev
+	$(BIN)/python -m tools.dist.classroom
 
 release: $(STAMPS)/dev
 	$(BIN)/python -m tools.release $(if $(DRY_RUN),--dry-run) $(VERSION)

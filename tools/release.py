@@ -180,8 +180,9 @@ def preview(repository: Repository, version: str, day: str) -> str:
 
 
 def make_dist() -> bool:
-    """Build the wheels of the last commit; whether a release can be made of them."""
-    return subprocess.run([sys.executable, "-m", "tools.dist"], cwd=ROOT, check=False).returncode == 0
+    """Build the wheels of the last commit, and the archive for classrooms; whether a release can be made of them."""
+    steps = ([sys.executable, "-m", name] for name in ("tools.dist", "tools.dist.classroom"))
+    return all(subprocess.run(step, cwd=ROOT, check=False).returncode == 0 for step in steps)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

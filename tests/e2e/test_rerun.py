@@ -63,6 +63,12 @@ def test_what_made_a_result_is_named_with_the_command_that_brings_it_back(tmp_pa
     assert "`pip install netwarp==0.0.9` brings that version with its kernel and tools" in older
     assert "(SHA-256 000000000000), which is not here: `netwarp kernel build" in older
     assert kernel[:12] not in older
+    text = (result / "scenario.toml").read_text()
+    (result / "scenario.toml").write_text(f"unheard_of = 1\n{text}")
+    unread = netwarp("rerun", result)
+    assert unread.code == 2
+    assert "unheard_of" in unread.words and "`pip install netwarp==0.0.9` brings" in unread.words
+    (result / "scenario.toml").write_text(text)
     tools = made_by(now, **{"netwarp-tools": "0" * 64})
     assert f"`pip install --force-reinstall netwarp-tools=={now}`" in tools
 

@@ -148,7 +148,7 @@ def test_pipx_and_uv_install_and_run_it(wheels: Path, place: Path) -> None:
     said(root, "v/bin/uv", "tool", "install", found, "netwarp")
     assert PROVEN in said(root, ".local/bin/netwarp", "self-test")
     said(root, "v/bin/uv", "tool", "uninstall", "netwarp")
-    said(root, "v/bin/pipx", "install", "--pip-args", found, "netwarp")
+    said(root, "v/bin/pipx", "install", f"--pip-args={found}", "netwarp")
     assert PROVEN in said(root, ".local/bin/netwarp", "self-test")
 
 
@@ -194,7 +194,7 @@ def installed(root: Root, wheels: Path) -> Installed:
 def lay_wheels(root: Root, wheels: Path) -> str:
     """Copy the wheels of a release, without what modules are compiled with, into a root; return their place there."""
     shutil.copytree(wheels, root.home / "wheels", ignore=shutil.ignore_patterns("*devel*", "packages"))
-    return "wheels"
+    return f"/{(root.home / 'wheels').relative_to(root.path)}"
 
 
 def said(root: Root, *words: str, network: bool = True) -> str:

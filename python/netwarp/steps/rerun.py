@@ -16,10 +16,11 @@ from netwarp.common.terminal import Terminal
 from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import execute
 from netwarp.execute.execution import RunEvent
-from netwarp.execute.manifest import manifest, plan_json
+from netwarp.execute.manifest import installed_version, manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.kernels import list_kernels
 from netwarp.plan import Plan, Run, make_plan
+from netwarp.scenario import Scenario, ScenarioError
 from netwarp.steps.evaluation import scenario_of, summarise
 from netwarp.steps.study import keep_files, note_warnings
 from netwarp.store.digests import Difference, compare_digests, digest_run
@@ -96,7 +97,7 @@ def rerun(
             runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
             changed=changed,
             interrupted=execution.interrupted,
-            made_by=tuple(_made_by(old, new, changed)),
+            made_by=tuple(_made_by(old, changed)),
         )
 
 
@@ -124,7 +125,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     asked = old.plan.get("asked")
     if asked is None:
         raise StoreError(f"plan.json of {old.path} lacks the requested runs; an older version of netwarp wrote it")
-    scenario = scenario_of(old)
+    scenario = _scenario(old)
     if scenario.workload.takes_host_time:
         raise SelectionError(
             f"{old.path} cannot be repeated, since its programs' computing took the host's time (compute_time)"
@@ -142,14 +143,29 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     return replace(plan, runs=runs)
 
 
-def _made_by(old: ResultDir, new: ResultDir, changed: Collection[str]) -> Iterator[str]:
-    """Say which netwarp, kernel and tools made the old result, if others made the new one, and how to get them."""
-    version, now = old.manifest.get("netwarp") or "", new.manifest.get("netwarp") or ""
+def _scenario(old: ResultDir) -> Scenario:
+    """The scenario of a result. Raises SelectionError with the version that reads it, if this one does not."""
+    try:
+        return scenario_of(old)
+    except ScenarioError as error:
+        version = old.manifest.get("netwarp") or ""
+        if version in ("", installed_version()):
+            raise
+        raise SelectionError(f"{error}\n{_of_version(old, version)}") from None
+
+
+def _of_version(old: ResultDir, version: str) -> str:
+    return (
+        f"{old.path} was made by netwarp {version}, and this is {installed_version()}. In another environment, "
+        f"`pip install netwarp=={version}` brings that version with its kernel and tools."
+    )
+
+
+def _made_by(old: ResultDir, changed: Collection[str]) -> Iterator[str]:
+    """Say which netwarp, kernel and tools made a result, if these parts have changed since, and how to get them."""
+    version, now = old.manifest.get("netwarp") or "", installed_version()
     if version and version != now and changed:
-        yield (
-            f"{old.path} was made by netwarp {version}, and this is {now}. In another environment, "
-            f"`pip install netwarp=={version}` brings that version with its kernel and tools."
-        )
+        yield _of_version(old, version)
     digest = old.plan.get("identity", {}).get("kernel", "")
     if "kernel" in changed and digest:
         yield _other_kernel(old, digest, version)

@@ -413,6 +413,8 @@ def test_another_kernel_or_version_of_netwarp_is_reported(tmp_path: Path) -> Non
         "kernel 6.12.1 (k) → 6.12.2 (other)",
     ]
     assert "not the same for A and B: netwarp's version, kernel." in " ".join(notes(found))
+    (one / "manifest.json").unlink()
+    assert "netwarp's version unknown → 0.2.0" in list(differences(compared(one, other))), "it is still compared"
 
 
 def test_json_has_everything_and_is_json(tmp_path: Path) -> None:

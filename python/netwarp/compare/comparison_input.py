@@ -55,8 +55,7 @@ def open_input(letter: str, path: Path, choices: Sequence[str] = ()) -> Comparis
     kept = summary.filter(*(pl.col(axis) == value for axis, value in chosen.items()))
     if kept.is_empty():
         raise SelectionError(f"no run of {path} has {', '.join(f'{axis} = {value}' for axis, value in chosen.items())}")
-    version = result.manifest.get("netwarp") or ""
-    return ComparisonInput(letter, path, chosen, result.plan, axes, kept, version, _linux(result))
+    return ComparisonInput(letter, path, chosen, result.plan, axes, kept, _version(result), _linux(result))
 
 
 def parse_choice(choice: str, path: Path, values: Mapping[str, Sequence[str]]) -> tuple[str, str]:
@@ -71,6 +70,14 @@ def parse_choice(choice: str, path: Path, values: Mapping[str, Sequence[str]]) -
     if value not in values[axis]:
         raise SelectionError(f'{axis} is never "{value}" in {path}{did_you_mean(value, values[axis])}')
     return axis, value
+
+
+def _version(result: ResultDir) -> str:
+    """The version of netwarp that made a result; empty if its manifest does not say, or cannot be read."""
+    try:
+        return result.manifest.get("netwarp") or ""
+    except StoreError:
+        return ""
 
 
 def _linux(result: ResultDir) -> str:

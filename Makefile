@@ -3,10 +3,14 @@
 #   make setup    system packages, Python environment, agent and observer, kernel: what running labs needs
 #   make demo     setup, then the first scenario
 #   make dist     the wheels of a release, built twice in a root of Debian 12 and compared, with their sources: in dist/
+#   make classroom  the wheels in dist/ with all that they need, as one archive that installs without a network
+#   make release VERSION=x.y.z   a release of main's last commit, up to the upload: version, changelog, notes, tag, dist/
+#                 (DRY_RUN=1 says what it would do)
 #   make quick    the tests that need no kernel, browser or tshark, in half a minute
 #   make test     setup, what only tests need (Chromium, tshark), then all tests
 #   make check    formatting, lint, types, generated files
 #   make generate write the generated files again
+#   make digests  setup, then the digests that `netwarp self-test` compares with
 #   make bench    setup, then the benchmarks
 #   make nightly  setup, then tests of an hour or two: 200 runs with the same bytes, runs that are killed at random,
 #                 every figure of every shipped scenario, and kernels that are built and bisected
@@ -22,7 +26,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo dist quick test check generate bench nightly torture fuzz kernel clean packages test-packages \
+.PHONY: setup demo dist classroom release quick test check generate digests bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -69,6 +73,9 @@ check: $(STAMPS)/dev $(STAMPS)/netwarp
 generate: $(STAMPS)/dev
 	PYTHONPATH=python $(BIN)/python -m tools.generate
 
+digests: setup
+	PYTHONPATH=python $(BIN)/python -m tools.self_test
+
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
 
@@ -83,6 +90,12 @@ nightly: setup program-packages $(STAMPS)/dev
 # Root, mmdebstrap and half an hour: the wheels of the last commit, in dist/.
 dist: $(STAMPS)/dev
 	$(BIN)/python -m tools.dist
+
+classroom: $(STAMPS)/dev
+	$(BIN)/python -m tools.dist.classroom
+
+release: $(STAMPS)/dev
+	$(BIN)/python -m tools.release $(if $(DRY_RUN),--dry-run) $(VERSION)
 
 # Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.
 TORTURE_MINUTES ?= 60

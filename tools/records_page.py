@@ -19,6 +19,20 @@ OTHER_FILES = {
     "status.json, console.log": "the outcome and the real time that it took, and what the machine printed",
 }
 
+_OTHER_VERSIONS = """
+## Results of other versions
+A result of a released version opens in every later one. Tables gain columns, and files gain fields; none gets another
+name, type or meaning. What an older result lacks counts as not measured. `tests/samples/` keeps small results of each
+version, and a test opens them with every command that reads results.
+
+The same scenario and seed can give other records in another version, whose changelog then says so. A result names what
+made it: `manifest.json` the version of netwarp, with which `pip install netwarp==VERSION` brings that version's kernel
+and tools; `run.json` the kernel's release and the command that built it; and `plan.json`, as `identity`, the SHA-256 of
+everything that decides the records: kernel, agent, tools, netwarp's code, and programs of the host that the scenario
+names. If they are not those installed, `netwarp rerun` names them and the command that brings them back, and `netwarp
+compare` says when they are not the same for its two sides.
+"""
+
 
 def markdown() -> str:
     """All tables as the page `docs/records.md`."""
@@ -69,3 +83,4 @@ def _page() -> Iterator[str]:
     yield "|---|---|"
     for file, what in OTHER_FILES.items():
         yield f"| {', '.join(f'`{name}`' for name in file.split(', '))} | {what} |"
+    yield _OTHER_VERSIONS.removesuffix("\n")

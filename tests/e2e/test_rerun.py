@@ -44,6 +44,35 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
     assert list(differing.values()) == [[]]
 
 
+def test_what_made_a_result_is_named_with_the_command_that_brings_it_back(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    succeed("run", scenario, "-o", result, "--no-plots", "--set", "duration=1s")
+    assert json.loads(succeed("rerun", result, "--json").out)["made_by"] == []
+    plan, manifest = (json.loads((result / name).read_text()) for name in ("plan.json", "manifest.json"))
+    kernel, now = plan["identity"]["kernel"], manifest["netwarp"]
+
+    def made_by(version: str, **parts: str) -> str:
+        (result / "manifest.json").write_text(json.dumps(manifest | {"netwarp": version}))
+        (result / "plan.json").write_text(json.dumps(plan | {"identity": plan["identity"] | parts}))
+        found = json.loads(succeed("rerun", result, "--json").out)
+        assert set(found["changed"]) == set(parts)
+        return " ".join(found["made_by"])
+
+    older = made_by("0.0.9", kernel="0" * 64, agent="0" * 64)
+    assert f"was made by netwarp 0.0.9, and this is {now}" in older
+    assert "`pip install netwarp==0.0.9` brings that version with its kernel and tools" in older
+    assert "(SHA-256 000000000000), which is not here: `netwarp kernel build" in older
+    assert kernel[:12] not in older
+    text = (result / "scenario.toml").read_text()
+    (result / "scenario.toml").write_text(f"unheard_of = 1\n{text}")
+    unread = netwarp("rerun", result)
+    assert unread.code == 2
+    assert "unheard_of" in unread.words and "`pip install netwarp==0.0.9` brings" in unread.words
+    (result / "scenario.toml").write_text(text)
+    tools = made_by(now, **{"netwarp-tools": "0" * 64})
+    assert f"`pip install --force-reinstall netwarp-tools=={now}`" in tools
+
+
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
     done = netwarp("rerun", tmp_path)
     assert done.code == 2

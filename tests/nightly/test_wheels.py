@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from netwarp.kernels import find_kernel
 
 from bench.repeats import bytes_of_result
 from tools.dist.check import problems
+from tools.dist.classroom import fetch, pack
 from tools.dist.kernel import kernel_wheels
 from tools.dist.programs import fetched, read_pins, tools_wheel
 from tools.dist.root import OF_UBUNTU, UBUNTU, Root, make_root
@@ -27,6 +29,8 @@ from tools.dist.wheels import ROOT
 
 SUITES = ("bookworm", "trixie", "sid", "noble")
 """Debian 12, 13 and unstable; Ubuntu 24.04."""
+PROVEN = "have the bytes that they should have"
+"""In the output of `netwarp self-test`."""
 PACKAGES = ("python3", "python3-venv", "libstdc++6")
 """A minimal Ubuntu has no libstdc++, which numpy's wheels need."""
 SCENARIO = """\
@@ -125,9 +129,50 @@ def test_the_same_seed_gives_the_same_bytes_on_each_distribution(
     assert one.runs == reference
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """Where a root can be made; it is removed afterwards."""
+    if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
+        pytest.skip("roots of distributions are made by root, with mmdebstrap")
+    yield tmp_path
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def test_pipx_and_uv_install_and_run_it(wheels: Path, place: Path) -> None:
+    root = make_root(place / "root", "trixie", PACKAGES)
+    own = lay_wheels(root, wheels)
+    said(root, "python3", "-m", "venv", "v")
+    said(root, "v/bin/pip", "install", "--quiet", "pipx", "uv")
+    found = f"--find-links={own}"
+    assert PROVEN in said(root, "v/bin/uv", "tool", "run", found, "netwarp", "self-test"), "uvx"
+    said(root, "v/bin/uv", "tool", "install", found, "netwarp")
+    assert PROVEN in said(root, ".local/bin/netwarp", "self-test")
+    said(root, "v/bin/uv", "tool", "uninstall", "netwarp")
+    said(root, "v/bin/pipx", "install", f"--pip-args={found}", "netwarp")
+    assert PROVEN in said(root, ".local/bin/netwarp", "self-test")
+
+
+def test_a_classroom_without_a_network_installs_the_archive(wheels: Path, place: Path) -> None:
+    """With nothing but Python: neither pip nor what Debian keeps in python3-venv."""
+    root = make_root(place / "root", "trixie", ("python3", "libstdc++6"))
+    made = place / "others"
+    made.mkdir()
+    fetch(("3.13",), made)
+    archive = pack(sorted(wheels.glob("*.whl")), sorted(made.glob("*.whl")), ("3.13",), root.home)
+    begin = time.monotonic()
+    said(root, "tar", "-xf", archive.name)
+    done = said(root, "sh", f"{archive.stem}/install.sh", network=False)
+    assert PROVEN in done
+    print(f"classroom: {time.monotonic() - begin:.0f} s, {archive.stat().st_size / 1e6:.0f} MB", flush=True)
+    said(root, "netwarp/bin/netwarp", "run", "bufferbloat", "-o", "r", network=False)
+    asks = "import socket; socket.create_connection(('192.0.2.1', 80), 5)"
+    refused = root.run("netwarp/bin/python", "-c", asks, network=False)
+    assert "Network is unreachable" in refused.stderr, "there is really none"
+
+
 def installed(root: Root, wheels: Path) -> Installed:
     """Install the wheels in a root and run a scenario; check what an ordinary user sees."""
-    shutil.copytree(wheels, root.home / "wheels", ignore=shutil.ignore_patterns("*devel*", "packages"))
+    lay_wheels(root, wheels)
     (root.home / "everything.toml").write_text(SCENARIO)
     subprocess.run(["chown", "-R", "1000:1000", root.home], check=True)
     begin = time.monotonic()
@@ -138,6 +183,7 @@ def installed(root: Root, wheels: Path) -> Installed:
     assert "queue mean" in table or "goodput" in table, table
     said(root, "v/bin/netwarp", "run", "everything.toml", "--no-plots", "-o", "e")
     said(root, "v/bin/netwarp", "doctor")
+    assert PROVEN in said(root, "v/bin/netwarp", "self-test")
     size = re.match(r"\d+", said(root, "du", "-sm", "v"))
     assert size is not None
     runs = {**bytes_of_result(root.home / "r"), **bytes_of_result(root.home / "e")}
@@ -145,8 +191,14 @@ def installed(root: Root, wheels: Path) -> Installed:
     return Installed(seconds, float(size[0]), python, runs)
 
 
-def said(root: Root, *words: str) -> str:
+def lay_wheels(root: Root, wheels: Path) -> str:
+    """Copy the wheels of a release, without what modules are compiled with, into a root; return their place there."""
+    shutil.copytree(wheels, root.home / "wheels", ignore=shutil.ignore_patterns("*devel*", "packages"))
+    return f"/{(root.home / 'wheels').relative_to(root.path)}"
+
+
+def said(root: Root, *words: str, network: bool = True) -> str:
     """Run a command as the root's ordinary user, which succeeds."""
-    done = root.run(*words)
+    done = root.run(*words, network=network)
     assert done.returncode == 0, f"{root.path.name}: {' '.join(words)}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout + done.stderr

@@ -394,9 +394,27 @@ def test_members_of_groups_and_metrics_of_one_side(tmp_path: Path) -> None:
     assert "only in B: flow.bbr_drain_pct of bulk." in list(notes(found))
 
 
-def test_another_kernel_is_reported(tmp_path: Path) -> None:
-    found = compared(result(tmp_path / "a", plain()), result(tmp_path / "b", plain(), identity="other"))
+def test_another_kernel_or_version_of_netwarp_is_reported(tmp_path: Path) -> None:
+    one, other = result(tmp_path / "a", plain()), result(tmp_path / "b", plain(), identity="other")
+    found = compared(one, other)
     assert list(differences(found)) == ["kernel k → other"]
+    assert "not the same for A and B: kernel. Differences may come from them" in " ".join(notes(found))
+    assert "not the same" not in " ".join(notes(compared(one, one)))
+
+    for place, version in ((one, "0.1.0"), (other, "0.2.0")):
+        (place / "manifest.json").write_text(json.dumps({"netwarp": version}))
+        for run in (place / "runs").iterdir():
+            lab = {"duration_ns": 1, "nodes": [], "links": [], "flows": []}
+            document = {"id": run.name, "kernel": {"version": f"6.12.{version[2]}"}, "lab": lab}
+            (run / "run.json").write_text(json.dumps(document))
+    found = compared(one, other)
+    assert list(differences(found)) == [
+        "netwarp's version 0.1.0 → 0.2.0",
+        "kernel 6.12.1 (k) → 6.12.2 (other)",
+    ]
+    assert "not the same for A and B: netwarp's version, kernel." in " ".join(notes(found))
+    (one / "manifest.json").unlink()
+    assert "netwarp's version unknown → 0.2.0" in list(differences(compared(one, other))), "it is still compared"
 
 
 def test_json_has_everything_and_is_json(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from netwarp.kernels.development import PACKAGE as DEVELOPMENT_PACKAGE
 
 from tools.dist.check import NAMES, problems
 from tools.dist.kernel import kernel_wheels
-from tools.dist.programs import DistError, Pin, read_pins, tools_wheel, unpacked
+from tools.dist.programs import DistError, Pin, SourceFile, read_pins, tools_wheel, unpacked
+from tools.dist.sources import collect_packages
 from tools.dist.wheels import File, Wheel, netwarp_version
 
 STATIC = "netwarp-0.data/scripts/netwarp-agent"
@@ -125,3 +126,56 @@ def test_what_must_not_be_released_is_named(tmp_path: Path) -> None:
     assert f"{wheel.name} has 9.0 MB, more than 8" in "\n".join(problems(tmp_path, {}))
     wheel.unlink()
     assert "there is no wheel of netwarp_tools" in list(problems(tmp_path, {}))
+
+
+class PoorMirror:
+    """A mirror of Debian whose index lists files that it does not all have."""
+
+    def __init__(self, has: dict[str, bytes], lists: dict[str, dict[str, bytes]]) -> None:
+        self.has, self.lists, self.fetched = has, lists, list[str]()
+
+    def source_files(self, source: str) -> list[SourceFile]:
+        if source not in self.lists:
+            raise DistError(f"E: Unable to find a source package for {source}")
+        digest = {name: hashlib.sha256(content).hexdigest() for name, content in self.lists[source].items()}
+        return [SourceFile(f"https://mirror/{name}", name, digest[name]) for name in self.lists[source]]
+
+    def fetch(self, file: SourceFile, place: Path) -> None:
+        self.fetched.append(file.name)
+        if file.name not in self.has:
+            raise DistError(f"E: Failed to fetch {file.address}  404  Not Found")
+        place.write_bytes(self.has[file.name])
+
+
+def test_a_source_that_the_mirror_has_lost_is_named_and_taken_from_elsewhere_if_it_is_the_same(tmp_path: Path) -> None:
+    pins = [Pin(name, "1", "", source, {}) for name, source in (("tc", "iproute2=6"), ("libmnl0", "libmnl=1:1.0"))]
+    mirror = PoorMirror(
+        {"iproute2_6.tar.xz": b"tc", "libmnl_1.0.dsc": b"dsc"},
+        {"iproute2=6": {"iproute2_6.tar.xz": b"tc"}, "libmnl=1:1.0": {"libmnl_1.0.dsc": b"dsc", "libmnl.tar": b"mnl"}},
+    )
+    kept, out = tmp_path / "kept", tmp_path / "sources"
+    out.mkdir()
+    (missing,) = collect_packages(pins, mirror, out, kept)
+    assert missing.startswith("libmnl=1:1.0: https://mirror/libmnl.tar cannot be fetched. Put libmnl.tar with")
+    assert hashlib.sha256(b"mnl").hexdigest() in missing and str(kept) in missing
+
+    (kept / "libmnl.tar").write_bytes(b"something else")
+    assert len(list(collect_packages(pins, mirror, out, kept))) == 1
+    (kept / "libmnl.tar").write_bytes(b"mnl")
+    mirror.fetched.clear()
+    assert list(collect_packages(pins, mirror, out, kept)) == []
+    assert mirror.fetched == [], "what was fetched once is kept"
+    there = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert there == {
+        "iproute2_6/iproute2_6.tar.xz": b"tc",
+        "libmnl_1%3a1.0/libmnl.tar": b"mnl",
+        "libmnl_1%3a1.0/libmnl_1.0.dsc": b"dsc",
+    }
+
+
+def test_a_source_with_other_bytes_or_without_files_is_not_taken(tmp_path: Path) -> None:
+    pins = [Pin(name, "1", "", f"{name}=1", {}) for name in ("other", "empty", "unknown")]
+    mirror = PoorMirror({"other.tar": b"changed"}, {"other=1": {"other.tar": b"as listed"}, "empty=1": {}})
+    empty, other, unknown = collect_packages(pins, mirror, tmp_path, tmp_path / "kept")
+    assert "lists no file" in empty and "another SHA-256" in other and "Unable to find" in unknown
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

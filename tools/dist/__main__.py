@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.dist.check import problems
-from tools.dist.programs import MIRROR, DistError, debian_mirror, read_pins
+from tools.dist.programs import MIRROR, DistError, debian_mirror, packages_cache, read_pins
 from tools.dist.root import Root, make_root
 from tools.dist.sources import collect
 from tools.dist.wheels import ROOT
@@ -47,6 +47,12 @@ pip install --quiet --no-deps --force-reinstall dist/netwarp-*.whl
 python -m tools.dist.programs --out dist
 XDG_CACHE_HOME=$HOME/cache netwarp kernel build
 python -m tools.dist.kernel --kernel "$(dirname "$HOME"/cache/netwarp/kernels/*/kernel.json)" --out dist
+"""
+
+_TRY = """
+.venv/bin/pip install --quiet --no-index --no-deps --force-reinstall dist/*.whl
+.venv/bin/netwarp self-test | tee ../self-test.txt
+grep -q "bytes that they should have" ../self-test.txt
 """
 
 
@@ -96,8 +102,9 @@ def _release(place: Path, out: Path, *, once: bool, pin: bool) -> list[str]:
     found = [f"two builds differ: {name}" for name in built[0] if built[0][name] != built[-1].get(name)]
     found += problems(out, {"/home/user": "a path of the build", str(ROOT): "a path of this machine"})
     step("twine check", "../checks/bin/twine check --strict dist/*.whl")
+    step("netwarp self-test", _TRY)
     source = next((root.path / "usr/src").glob("linux-source-*.tar.xz"))
-    found += [f"no source of {what}" for what in collect(read_pins(), source, out / "sources")]
+    found += [f"no source of {what}" for what in collect(read_pins(), source, out / "sources", packages_cache())]
     for path in sorted(out.glob("*.whl")):
         print(f"{path.stat().st_size / 1e6:6.2f} MB  {built[0][path.name][:16]}  {path.name}")
     return found

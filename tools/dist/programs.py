@@ -13,6 +13,7 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -30,6 +31,9 @@ PACKAGE = "netwarp_tools"
 MIRROR = "NETWARP_DEBIAN_MIRROR"
 _SUITE = "bookworm"
 _KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_HELPER = "/usr/lib/apt/apt-helper"
+_SOURCE_FILE = re.compile(r"'([^']+)' (\S+) \d+ SHA256:([0-9a-f]{64})$")
+"""A line of `apt-get source --print-uris`."""
 _MAGIC = b"!<arch>\n"
 _HEADER_BYTES = 60
 _INIT = '''"""Programs that netwarp runs in a lab, with their loader, libraries and tables: files of Debian 12's packages."""
@@ -159,6 +163,20 @@ def _downloaded(pins: Sequence[Pin], place: Path, or_newer: bool) -> Iterator[tu
         yield pin, content
 
 
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of a source package: its address, name, and SHA-256 (hex)."""
+
+    address: str
+    name: str
+    sha256: str
+
+    def is_in(self, place: Path) -> bool:
+        """Whether a directory has this file, with these bytes."""
+        path = place / self.name
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == self.sha256
+
+
 class AptGet:
     """apt-get with a state of its own in a directory, for packages of Debian 12 on any machine that has apt."""
 
@@ -180,6 +198,16 @@ class AptGet:
     def run(self, *words: str, directory: Path | None = None) -> str:
         """Run apt-get in this directory, or in its own; return its output. Raises DistError."""
         return _output(["apt-get", "-qq", *words], directory or self.place, {"APT_CONFIG": str(self.place / "apt.conf")})
+
+    def source_files(self, source: str) -> list[SourceFile]:
+        """The files of a source package (`glibc=2.36-9`), as the mirror's index lists them. Raises DistError."""
+        lines = self.run("source", "--print-uris", "--download-only", source).splitlines()
+        return [SourceFile(*found.groups()) for line in lines if (found := _SOURCE_FILE.match(line))]
+
+    def fetch(self, file: SourceFile, place: Path) -> None:
+        """Fetch a file of a source package, checked by its SHA-256. Raises DistError."""
+        command = [_HELPER, "download-file", file.address, str(place), f"SHA256:{file.sha256}"]
+        _output(command, self.place, {"APT_CONFIG": str(self.place / "apt.conf")})
 
     def versions(self, names: Sequence[str]) -> dict[str, list[str]]:
         """The versions of packages that the mirror has, the newest first."""
@@ -221,7 +249,8 @@ def _output(command: Sequence[str], directory: Path | None, environment: Mapping
     return done.stdout
 
 
-def _cache() -> Path:
+def packages_cache() -> Path:
+    """The directory in which fetched packages and sources are kept."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "netwarp", "packages")
 
@@ -230,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the wheel."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="directory of the wheel")
-    parser.add_argument("--cache", type=Path, default=_cache(), help="directory of fetched packages")
+    parser.add_argument("--cache", type=Path, default=packages_cache(), help="directory of fetched packages")
     parser.add_argument("--or-newer", action="store_true", help="accept other versions than the pinned ones")
     given = parser.parse_args(arguments)
     pins = read_pins()

@@ -48,8 +48,10 @@ class Root:
         directory: str = _HOME,
         environment: Mapping[str, str] | None = None,
         binds: Mapping[Path, str] | None = None,
+        network: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command with an environment of its own; `binds` are places here that are also there.
+        """Run a command with an environment of its own; `binds` are places here that are also there; without a
+        `network` it has no interface but a loopback that is down.
 
         The result has its exit code and output; nothing is raised.
         """
@@ -63,7 +65,8 @@ class Root:
         user = "0:0" if root else f"{_USER}:{_USER}"
         return subprocess.run(
             [
-                *("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", "\n".join([*script, _ENTER])),
+                *("unshare", "--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"])),
+                *("bash", "-c", "\n".join([*script, _ENTER])),
                 *("enter", str(self.path), str(CERTIFICATES), user, directory, *settings, *words),
             ],
             capture_output=True,

@@ -35,6 +35,7 @@ COMMANDS = {
     "rerun": "results:rerun",
     "run": "run:run",
     "schema": "scenarios:schema",
+    "self-test": "self_test:self_test",
     "serve": "serve:serve",
     "shell": "shell:shell",
     "show": "scenarios:show",

@@ -265,11 +265,14 @@ def rerun(
                 f"{', '.join(found.changed)} changed since the result was made, so differences are to be expected",
                 style="yellow",
             )
+        for text in found.made_by:
+            say(text, style="yellow")
         if json:
             print_json(
                 {
                     "identical": found.identical,
                     "changed": found.changed,
+                    "made_by": found.made_by,
                     "runs": [asdict(run) for run in found.runs],
                 }
             )

@@ -8,14 +8,17 @@ import polars as pl
 
 from netwarp.common.words import did_you_mean
 from netwarp.store.documents import PlanJson
-from netwarp.store.errors import SelectionError
+from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.summary import axis_text
 
 
 @dataclass(frozen=True)
 class ComparisonInput:
-    """One side: `letter` is A or B, `chosen` the values of axes that select runs, `summary` the rows of these runs."""
+    """One side: `letter` is A or B, `chosen` the values of axes that select runs, `summary` the rows of these runs.
+
+    `version` is that of the netwarp that made it, `linux` the release of its kernel; each is empty if unknown.
+    """
 
     letter: str
     path: Path
@@ -23,6 +26,8 @@ class ComparisonInput:
     plan: PlanJson
     axes: tuple[str, ...]
     summary: pl.DataFrame
+    version: str = ""
+    linux: str = ""
 
     @property
     def title(self) -> str:
@@ -50,7 +55,7 @@ def open_input(letter: str, path: Path, choices: Sequence[str] = ()) -> Comparis
     kept = summary.filter(*(pl.col(axis) == value for axis, value in chosen.items()))
     if kept.is_empty():
         raise SelectionError(f"no run of {path} has {', '.join(f'{axis} = {value}' for axis, value in chosen.items())}")
-    return ComparisonInput(letter, path, chosen, result.plan, axes, kept)
+    return ComparisonInput(letter, path, chosen, result.plan, axes, kept, _version(result), _linux(result))
 
 
 def parse_choice(choice: str, path: Path, values: Mapping[str, Sequence[str]]) -> tuple[str, str]:
@@ -65,6 +70,23 @@ def parse_choice(choice: str, path: Path, values: Mapping[str, Sequence[str]]) -
     if value not in values[axis]:
         raise SelectionError(f'{axis} is never "{value}" in {path}{did_you_mean(value, values[axis])}')
     return axis, value
+
+
+def _version(result: ResultDir) -> str:
+    """The version of netwarp that made a result; empty if its manifest does not say, or cannot be read."""
+    try:
+        return result.manifest.get("netwarp") or ""
+    except StoreError:
+        return ""
+
+
+def _linux(result: ResultDir) -> str:
+    """The release of the kernel that made a result's runs; empty if no run names one, or if they have several."""
+    made = next((run for run in result.planned if result.is_complete(run.id)), None)
+    try:
+        return result.run(made.id).document.kernel.version if made and "kernel" not in result.axes else ""
+    except StoreError:
+        return ""  # an old or an imported result may lack it
 
 
 def _texts(result: ResultDir) -> pl.DataFrame:

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.store.errors import SelectionError
 
 Point = tuple[str | None, ...]
 _MAX_LISTED = 3
+_KERNEL, _NETWARP, _VERSION = "kernel", "netwarp", "netwarp's version"
+_MAKERS = (_KERNEL, "agent", "C library", "netwarp-tools", _NETWARP)
+"""The keys of an identity that stand for parts of netwarp, and not for programs of the host."""
 
 
 @dataclass(frozen=True)
@@ -63,20 +65,34 @@ def match(a: ComparisonInput, b: ComparisonInput) -> Matching:
 
 
 def set_up_differences(a: ComparisonInput, b: ComparisonInput) -> Iterator[str]:
-    """Name the other differences in how the two were made: scenario, kernel, agent, tools, engine."""
+    """Name the other differences in how the two were made: scenario, engine, netwarp, kernel, agent, tools."""
     if a.plan.get("name") != b.plan.get("name"):
         yield f"scenario {a.plan.get('name')} → {b.plan.get('name')}"
     if a.plan.get("engine") != b.plan.get("engine"):
         yield f"engine {a.plan.get('engine')} → {b.plan.get('engine')}"
-    made = a.plan.get("identity", {})
-    now = b.plan.get("identity", {})
-    for key in sorted({*made, *now}):
-        if made.get(key) != now.get(key):
-            yield f"{key} {_digest(made.get(key))} → {_digest(now.get(key))}"
+    if a.version != b.version:
+        yield f"netwarp's version {a.version or 'unknown'} → {b.version or 'unknown'}"
+    for key in _other_parts(a, b):
+        yield f"{key} {_part(a, key)} → {_part(b, key)}"
 
 
-def _digest(value: Any) -> str:
-    return "none" if value is None else str(value)[:12]
+def other_makers(a: ComparisonInput, b: ComparisonInput) -> list[str]:
+    """Name netwarp's own parts that differ between the two: they decide what a run does, beside its settings."""
+    version = [] if a.version == b.version else [_VERSION]
+    return version + [key for key in _other_parts(a, b) if key in _MAKERS and not (version and key == _NETWARP)]
+
+
+def _other_parts(a: ComparisonInput, b: ComparisonInput) -> list[str]:
+    made, now = a.plan.get("identity", {}), b.plan.get("identity", {})
+    return [key for key in sorted({*made, *now}) if made.get(key) != now.get(key)]
+
+
+def _part(side: ComparisonInput, key: str) -> str:
+    """A part of an identity: the beginning of its digest, and for a kernel its release."""
+    digest = side.plan.get("identity", {}).get(key)
+    if digest is None:
+        return "none"
+    return f"{side.linux} ({digest[:12]})" if key == _KERNEL and side.linux else digest[:12]
 
 
 def _only(values: list[str]) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from netwarp.compare.judgement import Comparison, Row, Verdict
-from netwarp.compare.match import Point
+from netwarp.compare.match import Point, other_makers
 from netwarp.stats.permutation import fewest_paired
 
 _MAX_NAMED = 5
@@ -57,6 +57,11 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield f"Paired by {len(seeds)} common seeds ({_ranges(seeds)})."
     else:
         yield "Not paired: the two have no two seeds in common."
+    if makers := other_makers(comparison.a, comparison.b):
+        yield (
+            f"These parts of netwarp are not the same for A and B: {', '.join(makers)}. Differences may come from them "
+            "as well as from settings."
+        )
     if settled := tuple(point for point in comparison.matching.points if point in comparison.settled):
         where = f" at {_points(comparison, settled)}" if len(comparison.matching.points) > 1 else ""
         yield f"No value of either side varies with the seed{where}: differences there are certain, and not tested."

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from netwarp.common.agent import AgentError, confinement_here, find_agent
+from netwarp.common.platforms import wrong_processor
 from netwarp.common.scratch import MEMORY, scratch
 from netwarp.common.words import nearest
 from netwarp.engines.base import (
@@ -261,6 +262,8 @@ def _raise_open_files() -> None:
 
 def find_uml_engine(options: EngineOptions) -> UmlEngine:
     """Find the engine on this machine. Raises EngineError saying what is missing, MissingPartError for its kernel."""
+    if reason := wrong_processor():
+        raise EngineError(reason)
     try:
         found, agent = _find_kernel(options.kernel), find_agent()
     except (KernelError, AgentError) as error:

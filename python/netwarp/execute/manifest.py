@@ -27,7 +27,7 @@ def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> Manif
     `engine` is the name of the engine, or of the import, and `identity` its parts that decide a result.
     """
     return {
-        "netwarp": _version("netwarp"),
+        "netwarp": installed_version(),
         "engine": engine,
         "identity": dict(identity),
         "argv": [os.fsencode(word).decode(errors="backslashreplace") for word in argv],
@@ -42,6 +42,11 @@ def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> Manif
         },
         "executable": sys.executable,
     }
+
+
+def installed_version() -> str:
+    """The version of this netwarp."""
+    return _version("netwarp")
 
 
 def _system() -> str:

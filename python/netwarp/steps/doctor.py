@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from netwarp.common.agent import AGENT, OBSERVER, AgentError, confinement_here, find_agent
+from netwarp.common.platforms import wrong_processor
 from netwarp.common.scratch import CONNECTIONS, MEMORY, RUNS, clean_stale
 from netwarp.common.terminal import Terminal
 from netwarp.engines.base import EngineError
@@ -83,7 +84,7 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
     """Check everything that running labs needs, and building the kernel unless a wheel has it; problems are results,
     not exceptions."""
     environ = os.environ if environ is None else environ
-    results: list[CheckResult] = []
+    results = [_processor()]
     if (_CHECKOUT / "Cargo.toml").is_file() or packaged_kernel() is None:
         results += [_program(name, *facts) for name, facts in _BUILD_PROGRAMS.items()]
         results += [_header(header, package) for header, package in _HEADERS.items()]
@@ -131,6 +132,12 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
     if not removed and not ended and not left:
         console.print("Nothing to clean.")
     return removed
+
+
+def _processor() -> CheckResult:
+    if reason := wrong_processor():
+        return CheckResult("processor", False, reason, "ssh to an x86-64 machine, and install netwarp there")
+    return CheckResult("processor", True, os.uname().machine)
 
 
 def _program(name: str, package: str, purpose: str) -> CheckResult:

@@ -1,10 +1,11 @@
 """Repeats the runs of an existing result and compares them byte by byte."""
 
 import contextlib
+import shlex
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,12 +16,15 @@ from netwarp.common.terminal import Terminal
 from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import execute
 from netwarp.execute.execution import RunEvent
-from netwarp.execute.manifest import manifest, plan_json
+from netwarp.execute.manifest import installed_version, manifest, plan_json
 from netwarp.execute.progress import RunProgress
+from netwarp.kernels import list_kernels
 from netwarp.plan import Plan, Run, make_plan
+from netwarp.scenario import Scenario, ScenarioError
 from netwarp.steps.evaluation import scenario_of, summarise
 from netwarp.steps.study import keep_files, note_warnings
 from netwarp.store.digests import Difference, compare_digests, digest_run
+from netwarp.store.documents import KernelDocument
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
@@ -43,6 +47,8 @@ class Rerun:
     runs: tuple[Repeated, ...]
     changed: tuple[str, ...]
     interrupted: bool
+    made_by: tuple[str, ...] = ()
+    """What made the old result, and the commands that bring it back; empty if it is what made the new one."""
 
     @property
     def identical(self) -> bool:
@@ -86,11 +92,13 @@ def rerun(
             execution = execute(plan, engine, new, jobs=jobs, progress=hear)
         if keep is not None:
             summarise(new)
-    return Rerun(
-        runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
-        changed=_changed(old.plan.get("identity", {}), plan.identity),
-        interrupted=execution.interrupted,
-    )
+        changed = _changed(old.plan.get("identity", {}), plan.identity)
+        return Rerun(
+            runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
+            changed=changed,
+            interrupted=execution.interrupted,
+            made_by=tuple(_made_by(old, changed)),
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     asked = old.plan.get("asked")
     if asked is None:
         raise StoreError(f"plan.json of {old.path} lacks the requested runs; an older version of netwarp wrote it")
-    scenario = scenario_of(old)
+    scenario = _scenario(old)
     if scenario.workload.takes_host_time:
         raise SelectionError(
             f"{old.path} cannot be repeated, since its programs' computing took the host's time (compute_time)"
@@ -133,6 +141,51 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if not runs:
         raise StoreError(f"{old.path} has no finished run that could be repeated")
     return replace(plan, runs=runs)
+
+
+def _scenario(old: ResultDir) -> Scenario:
+    """The scenario of a result. Raises SelectionError with the version that reads it, if this one does not."""
+    try:
+        return scenario_of(old)
+    except ScenarioError as error:
+        version = old.manifest.get("netwarp") or ""
+        if version in ("", installed_version()):
+            raise
+        raise SelectionError(f"{error}\n{_of_version(old, version)}") from None
+
+
+def _of_version(old: ResultDir, version: str) -> str:
+    return (
+        f"{old.path} was made by netwarp {version}, and this is {installed_version()}. In another environment, "
+        f"`pip install netwarp=={version}` brings that version with its kernel and tools."
+    )
+
+
+def _made_by(old: ResultDir, changed: Collection[str]) -> Iterator[str]:
+    """Say which netwarp, kernel and tools made a result, if these parts have changed since, and how to get them."""
+    version, now = old.manifest.get("netwarp") or "", installed_version()
+    if version and version != now and changed:
+        yield _of_version(old, version)
+    digest = old.plan.get("identity", {}).get("kernel", "")
+    if "kernel" in changed and digest:
+        yield _other_kernel(old, digest, version)
+    if "netwarp-tools" in changed and version == now:
+        yield (
+            "Its programs in labs (tc, iperf3, tcpdump) were others than those of the installed netwarp-tools: "
+            f"`pip install --force-reinstall netwarp-tools=={version}` brings those of the release."
+        )
+
+
+def _other_kernel(old: ResultDir, digest: str, version: str) -> str:
+    """Say which kernel made the result, and how to run on it again."""
+    made = next((run for run in old.planned if old.is_complete(run.id)), None)
+    said = old.run(made.id).document.kernel if made else KernelDocument()
+    name = f"Its kernel is {f'Linux {said.version} ' if said.version else ''}(SHA-256 {digest[:12]})"
+    here = next((kernel for kernel in list_kernels() if kernel.digest == digest), None)
+    if here is not None:
+        return f"{name}, which is here: `netwarp rerun {shlex.quote(str(old.path))} --kernel {here.key}` runs on it."
+    built = f"`{said.build}` of netwarp {version or 'the same version'}" if said.build else "its netwarp"
+    return f"{name}, which is not here: {built} built it, from the same source and with the same compiler."
 
 
 def _kernels_of(old: ResultDir) -> str:

@@ -16,8 +16,10 @@ from netwarp.verify.families import choose
 from netwarp.verify.row import Size, Verdict
 from netwarp.verify.verifier import verify
 
-FAST: tuple[str, ...] = ("goodput", "full-fifo", "lone-packet", "initial-window", "syn-schedule", "codel-drops", "codel-law")
-FAST += ("fq-codel-sparse", "drr-bytes", "bbr-probe-rtt")
+FAST = (
+    *("goodput", "full-fifo", "lone-packet", "initial-window", "syn-schedule"),
+    *("codel-drops", "codel-law", "fq-codel-sparse", "drr-bytes", "bbr-probe-rtt"),
+)
 
 
 def test_the_ten_fastest_rows(tmp_path: Path) -> None:

@@ -85,8 +85,8 @@ def test_outputs_name_what_misses_and_what_waits() -> None:
     rows = (judge(row, [{"a": 100.0, "b": -12.0}]), judge(waiting, []))
     verified = [Verified(Family("Things", (row, waiting)), rows)]
     assert "✗ row: misses; farthest at b: -12 ms, expected -10" in as_text(verified)
-    page = markdown(verified)
-    assert "1 misses, 1 waits" in page and "a \\| wire" in page and "| b | -10 | -12 | 1 |" in page
+    page = markdown(verified, "Linux 1")
+    assert "on Linux 1: misses 1, waits 1." in page and "a \\| wire" in page and "| b | -10 | -12 | 1 |" in page
     assert [one["verdict"] for one in json.loads(json_text(verified))] == ["misses", "waits"]
     suite = ElementTree.fromstring(document("x", suites(verified)))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "1")

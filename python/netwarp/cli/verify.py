@@ -41,8 +41,8 @@ def verify(
     complete
         All rows, also those that take long.
     output
-        Where the experiments, validation.md and validation.json go; default: results/verify-<UTC>. Experiments that
-        are there already are not repeated.
+        Where the experiments, validation.md with its figure, and validation.json go; default: results/verify-<UTC>.
+        Experiments that are there already are not repeated.
     engine
         The engine that executes the runs; default: uml.
     json
@@ -52,6 +52,7 @@ def verify(
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
+        from netwarp.kernels import find_kernel
         from netwarp.steps.study import make_study
         from netwarp.store.errors import SelectionError
         from netwarp.store.making import new_directory
@@ -66,21 +67,24 @@ def verify(
         chosen = choose(rows, Size.QUICK if quick else Size.COMPLETE if complete else Size.USUAL)
         found = find_engine(engine, EngineOptions(kernel=kernel))
         place = output or new_directory("verify")
+        measured_on = f"Linux {find_kernel(kernel).version}" if found.spec.name == "uml" else "this machine's kernel"
         make = partial(make_study, jobs=jobs, plots=False, console=stderr())
         try:
             verified = measure(chosen, place, lambda scenario, directory: make(scenario, found, directory))
         except InterruptedByUser:
             return INTERRUPTED
-        _write(verified, place, junit, as_json=json)
+        _write(verified, place, junit, measured_on, as_json=json)
         return _code(verified)
 
 
-def _write(verified: "Sequence[Verified]", place: Path, junit: Path | None, *, as_json: bool) -> None:
+def _write(verified: "Sequence[Verified]", place: Path, junit: Path | None, measured_on: str, *, as_json: bool) -> None:
     from netwarp.common.junit import document
     from netwarp.store.files import write_text
-    from netwarp.verify.formats import as_text, json_text, markdown, suites
+    from netwarp.verify.figure import draw
+    from netwarp.verify.formats import FIGURE, as_text, json_text, markdown, suites
 
-    write_text(place / "validation.md", markdown(verified))
+    draw(verified, place / FIGURE)
+    write_text(place / "validation.md", markdown(verified, measured_on))
     write_text(place / "validation.json", json_text(verified))
     if junit is not None:
         write_text(junit, document("netwarp verify", suites(verified)))

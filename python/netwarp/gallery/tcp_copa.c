@@ -99,7 +99,7 @@ static bool on_the_way(const struct copa *c)
 /* Section 2.1: RTTmin of 10 s, RTTstanding of half a smoothed RTT; the latter is blind to jitter and delayed ACKs. */
 static void measure(struct sock *sk, struct copa *c, u32 rtt_us)
 {
-	u32 srtt_us = max(tcp_sk(sk)->srtt_us >> 3, 1U), nearly_us;
+	u32 srtt_us = max(tcp_sk(sk)->srtt_us >> 3, 1U), packet_us, nearly_us;
 
 	c->rtt_min_us = running_min(&c->rtt_min, RTT_MIN_WINDOW_US, now_us(sk), rtt_us);
 	c->rtt_standing_us = running_min(&c->standing, srtt_us / 2, now_us(sk), rtt_us);
@@ -108,9 +108,15 @@ static void measure(struct sock *sk, struct copa *c, u32 rtt_us)
 	/*
 	 * Section 2.2: nearly empty is below a tenth of how far the RTT varies. An ACK that stands for two packets has
 	 * the RTT of the second, behind the first, so less than a packet of one's own cannot be seen, either. That
-	 * packet takes RTT / cwnd (Little's law) of the RTT that the window has, which is not the shortest one.
+	 * packet takes RTT / cwnd (Little's law) of the RTT that the window has, which is not the shortest one. The two
+	 * packets that an ACK releases may also meet the last of those before them, so a sender that has the link alone
+	 * cannot see two. The packets of one with a small share are farther apart than the link needs for them, so in
+	 * the default mode the second counts for a fiftieth of the shortest RTT at most.
 	 */
-	nearly_us = max((rtt_max(c) - min(c->rtt_min_us, rtt_max(c))) / 10, srtt_us / (c->cwnd / ONE));
+	packet_us = srtt_us / (c->cwnd / ONE);
+	nearly_us = max((rtt_max(c) - min(c->rtt_min_us, rtt_max(c))) / 10, packet_us);
+	if (c->mode == DEFAULT)
+		nearly_us = max(nearly_us, min(2 * packet_us, c->rtt_min_us / 50));
 	if (c->queue_us <= nearly_us || on_the_way(c))
 		c->emptied_us = now_us(sk);
 	c->target_pps = U32_MAX;

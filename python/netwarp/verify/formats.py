@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import copysign, inf
 from statistics import median
 
 from netwarp.common.junit import Case, Fault, Suite
@@ -12,6 +13,8 @@ from netwarp.common.markdown import escaped
 from netwarp.verify.row import Checked, Range, Value, Verdict
 from netwarp.verify.verifier import Verified
 
+FIGURE = "validation"
+"""The name of the figure beside the page, without its ending."""
 _MARKS = {
     Verdict.AGREES: "✓",
     Verdict.EXPLAINED: "≈",
@@ -26,21 +29,25 @@ def farthest(checked: Checked) -> Value | None:
     """The value that is farthest outside the tolerance, or nearest to its end, in units of the tolerance."""
     tolerance = checked.row.tolerance
     measured = [value for value in checked.values if value.measured]
-    return max(measured, key=lambda value: max(_used(tolerance, value, one) for one in value.measured), default=None)
+    return max(
+        measured, key=lambda value: max(abs(part_used(tolerance, value, one)) for one in value.measured), default=None
+    )
 
 
-def _used(tolerance: Range, value: Value, one: float) -> float:
-    """The part of the tolerance that a measured value uses: 1 is its end."""
+def part_used(tolerance: Range, value: Value, one: float) -> float:
+    """The part of the tolerance that a measured value uses: ±1 is its end, 0 the reference."""
     scale = abs(value.expected) if tolerance.relative else 1.0
-    room = (tolerance.above if one > value.expected else tolerance.below) * scale
-    off = abs(one - value.expected)
-    return off / room if room else (float("inf") if off else 0.0)
+    off = one - value.expected
+    room = (tolerance.above if off > 0 else tolerance.below) * scale
+    if room:
+        return off / room
+    return copysign(inf, off) if off else 0.0
 
 
 def counts(verified: Sequence[Verified]) -> str:
     """How many rows have each verdict, in a sentence."""
     found = Counter(checked.verdict for one in verified for checked in one.rows)
-    return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict])
+    return ", ".join(f"{verdict} {found[verdict]}" for verdict in Verdict if found[verdict])
 
 
 def as_text(verified: Sequence[Verified]) -> str:
@@ -63,16 +70,20 @@ def _line(checked: Checked) -> str:
     return f"{head}; farthest{name}: {_measured(value)} {checked.row.unit}, expected {_number(value.expected)}"
 
 
-def markdown(verified: Sequence[Verified]) -> str:
-    """The page: each family with a table of its rows, and what is behind each."""
-    return "\n".join(_page(verified))
+def markdown(verified: Sequence[Verified], measured_on: str) -> str:
+    """The page: each family with a table of its rows, and what is behind each; `measured_on` names the kernel."""
+    return "\n".join(_page(verified, measured_on))
 
 
-def _page(verified: Sequence[Verified]) -> Iterator[str]:
+def _page(verified: Sequence[Verified], measured_on: str) -> Iterator[str]:
     yield "# Validation"
     yield ""
-    yield f"Made by `netwarp verify`: {counts(verified)}. Every seed's value has to be within the tolerance,"
-    yield "which was stated before anything was measured. [verify.md](verify.md) says what the verdicts mean."
+    yield f"Made by `netwarp verify` on {measured_on}: {counts(verified)}."
+    yield ""
+    yield "Every seed's value has to be within the tolerance, which was stated before anything was measured."
+    yield "[verify.md](verify.md) says what the verdicts mean."
+    yield ""
+    yield f"![How much of its tolerance each value uses]({FIGURE}.svg)"
     for one in verified:
         yield ""
         yield f"## {one.family.title}"

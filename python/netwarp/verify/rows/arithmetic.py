@@ -65,7 +65,7 @@ FAMILY = Family(
         Row(
             "full-fifo",
             "A packet that takes the last place of a tail-drop queue waits for those before it.",
-            "D: the limit × 1514 × 8 / 10 Mbit/s, less the part of the packet in service that is already sent",
+            "arithmetic: the limit × 1514 × 8 / 10 Mbit/s, less the part of the packet in service that is already sent",
             "ms",
             {f"pfifo limit {limit}": (limit - 0.5) * frame_ms(10) for limit in _LIMITS},
             within(frame_ms(10) / 2, "the packet in service has between none and all of its bits sent"),
@@ -83,7 +83,7 @@ FAMILY = Family(
         Row(
             "lone-packet",
             "A packet alone takes the delay of each link, and the time of its frame on it.",
-            "D: 2 × (10 ms + 8 × frame / 10 Mbit/s + 8 × frame / 1 Gbit/s)",
+            "arithmetic: 2 × (10 ms + 8 × frame / 10 Mbit/s + 8 × frame / 1 Gbit/s)",
             "ms",
             {str(size): _round_trip_ms(size) for size in _SIZES},
             within(0.001, "times are whole ns at each of four links; programs take no time"),

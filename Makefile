@@ -78,7 +78,7 @@ site: setup $(STAMPS)/dev $(STAMPS)/site
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
 
-nightly: setup program-packages $(STAMPS)/dev
+nightly: setup program-packages test-packages $(STAMPS)/dev $(STAMPS)/site
 	$(BIN)/python -m bench.repeats
 	$(BIN)/python -m bench.kills
 	$(BIN)/python -m bench.ssh_kills

@@ -15,7 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.site import contents, notebooks, places, tree
+from tools.site import contents, notebooks, places
+from tools.site import tree as pages
 
 TREE = places.ROOT / ".site"
 """The pages and the settings for the generator."""
@@ -28,26 +29,26 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=places.ROOT / "site", help="the site's folder (default: site/)")
     options = parser.parse_args()
     shutil.rmtree(TREE, ignore_errors=True)
-    tree.write(TREE / "docs")
+    pages.write(TREE / "docs")
     try:
-        for notebook in tree.notebooks():
+        for notebook in pages.notebooks():
             notebooks.write(TREE / "docs", notebook, options.generator.absolute())
-        build(options.generator.absolute(), options.out.absolute())
+        build(TREE, options.generator.absolute(), options.out.absolute())
     except subprocess.CalledProcessError as error:
         print(f"The site was not built: {Path(error.cmd[0]).name} failed; see above.", file=sys.stderr)
         return 1
     return 0
 
 
-def build(generator: Path, out: Path) -> None:
-    """Run the generator on the tree of pages. Raises subprocess.CalledProcessError."""
-    own = {"docs_dir": str(TREE / "docs"), "site_dir": str(out), "nav": contents.for_generator("netwarp")}
+def build(tree: Path, generator: Path, out: Path) -> None:
+    """Run the generator on a tree of pages. Raises subprocess.CalledProcessError, for a warning as well."""
+    own = {"docs_dir": "docs", "site_dir": str(out), "nav": contents.for_generator("Home")}
     # JSON is YAML.
     settings = [(places.ROOT / "mkdocs.yml").read_text(), *(f"{key}: {json.dumps(own[key])}\n" for key in own)]
-    (TREE / "mkdocs.yml").write_text("".join(settings))
+    (tree / "mkdocs.yml").write_text("".join(settings))
     # Without the variable the theme prints a notice about MkDocs 2.
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    subprocess.run([generator / "mkdocs", "build", "--strict", "--clean"], cwd=TREE, env=quiet, check=True)
+    subprocess.run([generator / "mkdocs", "build", "--strict", "--clean"], cwd=tree, env=quiet, check=True)
 
 
 if __name__ == "__main__":

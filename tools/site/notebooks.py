@@ -24,7 +24,8 @@ def write(folder: Path, notebook: PurePosixPath, generator: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="netwarp-notebook-") as scratch:
         executed = Path(scratch) / notebook.name
         executed.write_bytes((places.ROOT / notebook).read_bytes())
-        execute = [Path(sys.executable).with_name("jupyter-execute"), "--inplace", f"--timeout={LIMIT_S}", executed]
-        subprocess.run(execute, cwd=scratch, check=True)
+        # The cells' messages go over sockets of files, which other users cannot read.
+        execute = [Path(sys.executable).with_name("jupyter-execute"), "--inplace", "--KernelManager.transport=ipc"]
+        subprocess.run([*execute, f"--timeout={LIMIT_S}", executed], cwd=scratch, check=True)
         convert = [generator / "jupyter-nbconvert", "--log-level=WARN", "--to=markdown", f"--output-dir={there.parent}"]
         subprocess.run([*convert, executed], check=True)

@@ -113,12 +113,15 @@ def new_figure(height_in: float) -> Figure:
 
 
 def drawing() -> Any:
-    """A context with netwarp's style and the requested look; it restores matplotlib's settings."""
+    """A context with netwarp's style and the requested look; it restores matplotlib's settings.
+
+    It leaves the backend alone, which matplotlib would not restore: figures of a notebook would no longer be shown.
+    """
     size = points(10)
     own = {"font.size": size, "axes.labelsize": size, "axes.titlesize": size, "xtick.labelsize": points(9)}
     own |= {"ytick.labelsize": points(9), "legend.fontsize": points(9), "legend.title_fontsize": points(9)}
-    settings: Any = dict(matplotlib.rcParamsDefault) | RC | own | dict(look.current().settings) | {"backend": "agg"}
-    return rc_context(settings)
+    settings: Any = dict(matplotlib.rcParamsDefault) | RC | own | dict(look.current().settings)
+    return rc_context({name: value for name, value in settings.items() if name != "backend"})
 
 
 @contextmanager

@@ -51,9 +51,7 @@ _GROUPS = {
             "labs/mitigate.md",
             "lab-mitigate-rtt",
         ),
-        "red-law": Exhibit(
-            "Does RED in the kernel drop as often as its law says?", "labs/red-law.md", "lab-red-law"
-        ),
+        "red-law": Exhibit("Does RED in the kernel drop as often as its law says?", "labs/red-law.md", "lab-red-law"),
     },
     "Who gets the link": {
         "coexistence": Exhibit(
@@ -89,9 +87,7 @@ _GROUPS = {
             "labs/queueing-theory.md",
             "lab-md1",
         ),
-        "mm1": Exhibit(
-            "And with exponential sizes, as in M/M/1?", "labs/queueing-theory.md", "lab-mm1"
-        ),
+        "mm1": Exhibit("And with exponential sizes, as in M/M/1?", "labs/queueing-theory.md", "lab-mm1"),
         "mm1k": Exhibit(
             "How much does a queue for ten packets lose, beside M/M/1/K?", "labs/queueing-theory.md", "lab-mm1k"
         ),

@@ -1,8 +1,8 @@
 """The pictures of the documentation, drawn from shipped scenarios as they are.
 
-`python -m tools.images [IMAGE...]` makes the runs of the named pictures (all of them take some twenty minutes on two CPUs),
-draws each and writes it to docs/images. `--results DIR` keeps the results there, so that only missing ones are made
-again.
+`python -m tools.images [IMAGE...]` makes the runs of the named pictures (all of them take some twenty minutes on two
+CPUs), draws each and writes it to docs/images. `--results DIR` keeps the results there, so that only missing ones are
+made again.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ SOURCES = {
     "bufferbloat-cwnd": Source("bufferbloat", "cwnd-bulk--cubic"),
     "bufferbloat-cwnd-reno": Source("bufferbloat", "cwnd-bulk--reno"),
     "bufferbloat-first-peak": Source("bufferbloat-first-peak", "cwnd-bulk--Reno-offloads"),
-    "gallery-bbr-draft": Source("bbr-draft", "@bbr-draft"),
-    "gallery-copa": Source("copa", "@copa"),
+    "gallery-bbr-draft": Source(
+        "bbr-draft", "throughput-all-flows", ("--case", "BBR and CUBIC", "--case", "draft and CUBIC")
+    ),
+    "gallery-copa": Source("copa", "state-copa-queue-us", ("--case", "alone", "--case", "two", "--case", "four")),
     "gallery-hystartpp": Source("hystartpp", "cwnd-bulk"),
-    "gallery-prague": Source("prague-rtt", "@prague"),
+    "gallery-prague": Source("prague-rtt", "throughput-all-flows"),
     "l4s": Source("l4s", "throughput-all-flows"),
     "lab-buffer-sizing": Source(
         "buffer-sizing",

@@ -88,10 +88,10 @@ def test_the_place_of_a_file(path: str, place: str) -> None:
 
 
 def test_links_move_with_their_page() -> None:
-    text = "[a](../../SECURITY.md#x) ![b](../images/l4s.png)\n[c\nd](../bbr.md) [e](#f) [g](https://h.example) `[i](j.md)`"
+    text = "[a](../../SECURITY.md#x) ![b](../images/l4s.png)\n[c\nd](../bbr.md) [e](#f) [g](https://h.test) `[i](j.md)`"
     moved = places.moved(text, PurePosixPath("docs/labs/mobile.md"))
     assert moved == (
-        "[a](../security.md#x) ![b](../images/l4s.png)\n[c\nd](../bbr.md) [e](#f) [g](https://h.example) `[i](j.md)`"
+        "[a](../security.md#x) ![b](../images/l4s.png)\n[c\nd](../bbr.md) [e](#f) [g](https://h.test) `[i](j.md)`"
     )
 
 

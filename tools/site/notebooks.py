@@ -25,7 +25,9 @@ def write(folder: Path, notebook: PurePosixPath, generator: Path) -> None:
         executed = Path(scratch) / notebook.name
         executed.write_bytes((places.ROOT / notebook).read_bytes())
         # The cells' messages go over sockets of files, which other users cannot read.
-        execute = [Path(sys.executable).with_name("jupyter-execute"), "--inplace", "--KernelManager.transport=ipc"]
-        subprocess.run([*execute, f"--timeout={LIMIT_S}", executed], cwd=scratch, check=True)
-        convert = [generator / "jupyter-nbconvert", "--log-level=WARN", "--to=markdown", f"--output-dir={there.parent}"]
-        subprocess.run([*convert, executed], check=True)
+        execute = Path(sys.executable).with_name("jupyter-execute")
+        options = ["--inplace", "--KernelManager.transport=ipc", f"--timeout={LIMIT_S}"]
+        subprocess.run([execute, *options, executed], cwd=scratch, check=True)
+        convert = generator / "jupyter-nbconvert"
+        options = ["--log-level=WARN", "--to=markdown", f"--output-dir={there.parent}"]
+        subprocess.run([convert, *options, executed], check=True)

@@ -28,13 +28,14 @@ def place(path: PurePosixPath) -> PurePosixPath:
     if str(path) in ROOT_PAGES:
         return PurePosixPath(path.name.lower())
     if path.parts[0] == "docs":
-        inside = path.relative_to("docs")
-        return inside.with_name("index.md") if inside.name == "README.md" else inside
-    if path.parts[0] == "examples" and path.name == "README.md":
-        return path.with_name("index.md")
-    if path.parts[0] == "examples" and path.suffix == ".ipynb":
-        return path.with_suffix(".md")
-    return PurePosixPath("files") / f"{path}.md"
+        shown = path.relative_to("docs")
+    elif path.parts[0] == "examples" and path.suffix in (".md", ".ipynb"):
+        shown = path
+    else:
+        return PurePosixPath("files") / f"{path}.md"
+    if shown.name == "README.md":
+        return shown.with_name("index.md")
+    return shown.with_suffix(".md") if shown.suffix == ".ipynb" else shown
 
 
 def target(link: str, source: PurePosixPath) -> tuple[PurePosixPath, str] | None:

@@ -1,4 +1,4 @@
-"""The documentation's site, built as by `make site` and opened in a browser: from files, from a server, on a telephone."""
+"""The documentation's site, built as by `make site` and opened in a browser: from files, from a server, narrow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site. Its notebooks are executed."""
     assert (GENERATOR / "mkdocs").exists(), "make site installs it"
     out = tmp_path_factory.mktemp("site") / "site"
-    command = [sys.executable, "-m", "tools.site", "--generator", GENERATOR, "--out", out]
+    command: list[str | Path] = [sys.executable, "-m", "tools.site", "--generator", GENERATOR, "--out", out]
     done = subprocess.run(command, cwd=places.ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stdout + done.stderr

@@ -54,7 +54,7 @@ SOURCES = {
     "gallery-bbr-draft": Source(
         "bbr-draft", "throughput-all-flows", ("--case", "BBR and CUBIC", "--case", "draft and CUBIC")
     ),
-    "gallery-copa": Source("copa", "state-copa-queue-us", ("--case", "alone", "--case", "two", "--case", "four")),
+    "gallery-copa": Source("copa", "rtt-copa", ("--case", "alone", "--case", "two", "--case", "four")),
     "gallery-hystartpp": Source("hystartpp", "cwnd-bulk"),
     "gallery-prague": Source("prague-rtt", "throughput-all-flows"),
     "l4s": Source("l4s", "throughput-all-flows"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e_browser import browser  # noqa: F401 found by pytest
+from nbclient.exceptions import CellExecutionError
 
 from tools.site import __main__ as site
 from tools.site import notebooks, places, tree
@@ -74,8 +75,8 @@ def page(browser: Browser, begin: str) -> Iterator[Page]:  # noqa: F811
 
 def test_the_search_finds_a_word(page: Page, begin: str) -> None:
     page.goto(f"{begin}/index.html")
-    page.locator("label[for=__search]").first.click()
-    page.get_by_placeholder("Search").fill("HyStart++")
+    page.get_by_placeholder("Search").click()
+    page.get_by_placeholder("Search").press_sequentially("HyStart")
     found = page.locator(".md-search-result__link")
     found.first.wait_for()
     assert any("gallery.html" in (one.get_attribute("href") or "") for one in found.all())
@@ -92,7 +93,7 @@ def test_dark_and_light(page: Page, begin: str) -> None:
         page.locator("label[for^=__palette]:visible").click()
     assert len(set(seen)) == 2, "as the system, which is light here; light; dark"
     page.emulate_media(color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != seen[0]
+    page.wait_for_function("light => getComputedStyle(document.body).backgroundColor != light", arg=seen[0])
 
 
 def test_every_page_is_whole(browser: Browser, built: Path, address: str) -> None:  # noqa: F811
@@ -130,7 +131,7 @@ def test_a_notebook_that_fails_fails_the_build(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "examples" / "bad.ipynb").write_text(text.replace("import netwarp as nw", "import no_such_module"))
     monkeypatch.setattr(places, "ROOT", tmp_path)
     (notebook,) = tree.notebooks()
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(CellExecutionError, match="no_such_module"):
         notebooks.write(tmp_path / "out", notebook, GENERATOR)
 
 

@@ -15,6 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from nbclient.exceptions import CellExecutionError
+
 from tools.site import contents, notebooks, places
 from tools.site import tree as pages
 
@@ -34,6 +36,9 @@ def main() -> int:
         for notebook in pages.notebooks():
             notebooks.write(TREE / "docs", notebook, options.generator.absolute())
         build(TREE, options.generator.absolute(), options.out.absolute())
+    except CellExecutionError as error:
+        print(f"The site was not built: a notebook failed.\n{error}", file=sys.stderr)
+        return 1
     except subprocess.CalledProcessError as error:
         print(f"The site was not built: {Path(error.cmd[0]).name} failed; see above.", file=sys.stderr)
         return 1

@@ -11,6 +11,7 @@
 #   make check    formatting, lint, types, generated files
 #   make generate write the generated files again
 #   make digests  setup, then the digests that `netwarp self-test` compares with
+#   make site     setup, then the documentation as a site that needs no network: site/index.html (notebooks are executed)
 #   make bench    setup, then the benchmarks
 #   make nightly  setup, then tests of an hour or two: 200 runs with the same bytes, runs that are killed at random,
 #                 every figure of every shipped scenario, and kernels that are built and bisected
@@ -21,12 +22,13 @@
 #
 # After a change of the dependencies in pyproject.toml, write requirements.lock (what runs labs) and
 # requirements-dev.lock (that, and what tests and checks need) again with the commands in their heads; the `-` is
-# `echo 'maturin>=1.7,<2'`, and dist/ has netwarp's own wheels (`make dist`).
+# `echo 'maturin>=1.7,<2'`, and dist/ has netwarp's own wheels (`make dist`). requirements-site.lock is what `make site`
+# installs beside it.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo dist classroom release quick test check generate digests bench nightly torture fuzz kernel clean packages test-packages \
+.PHONY: setup demo dist classroom release quick test check generate digests site bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -76,10 +78,14 @@ generate: $(STAMPS)/dev
 digests: setup
 	PYTHONPATH=python $(BIN)/python -m tools.self_test
 
+# The site's generator has an environment of its own; notebooks run with netwarp's.
+site: setup $(STAMPS)/dev $(STAMPS)/site
+	$(BIN)/python -m tools.site --generator $(VENV)/site/bin
+
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
 
-nightly: setup program-packages $(STAMPS)/dev
+nightly: setup program-packages test-packages $(STAMPS)/dev $(STAMPS)/site
 	$(BIN)/python -m bench.repeats
 	$(BIN)/python -m bench.kills
 	$(BIN)/python -m bench.ssh_kills
@@ -118,7 +124,7 @@ kernel: packages $(STAMPS)/netwarp
 	@$(BIN)/netwarp kernel build
 
 clean:
-	rm -rf $(VENV) .torture target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .torture .site site target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Programs of others that only the nightly tests run: packages of Debian by their table, and of PyPI in a place of their own.
 program-packages: WANTED = $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
@@ -160,6 +166,11 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/venv
 
 $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/python
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(STAMPS)/site: requirements-site.lock $(STAMPS)/venv
+	$(PYTHON) -m venv $(VENV)/site
+	$(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-site.lock
 	@touch $@
 
 # The C library is in the programs: they run on every x86-64 Linux, and on other machines by `--engine ssh`.

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GUIDES = ("CONTRIBUTING.md", "ARCHITECTURE.md", "docs/torture.md", "SECURITY.md")
+GUIDES = ("CONTRIBUTING.md", "ARCHITECTURE.md", "docs/evidence.md", "docs/torture.md", "SECURITY.md")
 CRATES = ("agent", "capture", "observe", "packaging", "records")
 FOLDERS = (*CRATES, "python", "tests", "tools", "bench", "docs", "examples")
 _QUOTED = re.compile(r"`([\w./{}-]+(?:\.(?:py|rs|c|h|toml|patch|config|md|sh)|/))(?=[`: ])")

@@ -1,8 +1,8 @@
 """The pictures of the documentation, drawn from shipped scenarios as they are.
 
-`python -m tools.images [IMAGE...]` makes the runs of the named pictures (all of them take ten minutes on two CPUs),
-draws each and writes it to docs/images. `--results DIR` keeps the results there, so that only missing ones are made
-again.
+`python -m tools.images [IMAGE...]` makes the runs of the named pictures (all of them take some twenty minutes on two
+CPUs), draws each and writes it to docs/images. `--results DIR` keeps the results there, so that only missing ones are
+made again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from tools.gallery_page import files
+
 ROOT = Path(__file__).parents[1]
 NETWARP = Path(sys.executable).parent / "netwarp"
 IMAGES = ROOT / "docs" / "images"
@@ -25,11 +27,16 @@ COLOURS = 128
 
 @dataclass(frozen=True)
 class Source:
-    """Source of a picture: a scenario, its options, and the name of the figure."""
+    """Source of a picture: a scenario, its options, and the name of the figure.
+
+    A figure of a metric has its metric and its axes as well, by which `netwarp plot` draws it.
+    """
 
     scenario: str
     figure: str
     arguments: tuple[str, ...] = ()
+    metric: str = ""
+    axes: str = ""
 
     @property
     def result(self) -> str:
@@ -38,24 +45,50 @@ class Source:
 
 
 TUNED = ("--case", "TCP and UDP", "--sweep", 'run.tuner=["default","small-buffers","large-buffers"]')
+# One row of the study; the whole of it has 24, three times each.
+ROW = ("--seeds", "1", "--case")
 SOURCES = {
     "bufferbloat-cwnd": Source("bufferbloat", "cwnd-bulk--cubic"),
     "bufferbloat-cwnd-reno": Source("bufferbloat", "cwnd-bulk--reno"),
     "bufferbloat-first-peak": Source("bufferbloat-first-peak", "cwnd-bulk--Reno-offloads"),
+    "gallery-bbr-draft": Source(
+        "bbr-draft", "throughput-all-flows", ("--case", "BBR and CUBIC", "--case", "draft and CUBIC")
+    ),
+    "gallery-copa": Source("copa", "rtt-copa", ("--case", "alone", "--case", "two", "--case", "four")),
+    "gallery-hystartpp": Source("hystartpp", "cwnd-bulk"),
+    "gallery-prague": Source("prague-rtt", "throughput-all-flows"),
     "l4s": Source("l4s", "throughput-all-flows"),
+    "lab-buffer-sizing": Source(
+        "buffer-sizing",
+        "link.utilisation-bottleneck-r1-by-bottleneck-queue-by-bulk-cc-line",
+        metric="link.utilisation",
+        axes="links.bottleneck.queue,flows.bulk.cc",
+    ),
+    "lab-bufferbloat-large": Source("bufferbloat-50-100-150", "rtt-ping"),
+    "lab-coexistence": Source(
+        "coexistence",
+        "flow.goodput_mbps-bbr-by-cubic-count-by-bottleneck-queue-heatmap",
+        metric="flow.goodput_mbps",
+        axes="flows.cubic.count,links.bottleneck.queue",
+    ),
     "lab-coexistence-matrix": Source("coexistence-matrix", "coexistence-matrix"),
     "lab-differential-cwnd": Source("differential", "monitor-snd-cwnd-tcp--links.h1.delay"),
     "lab-differential-rate": Source("differential", "monitor-delivery-rate-bps-tcp--links.h2.rate"),
     "lab-diurnal": Source("diurnal", "throughput-all-flows"),
+    "lab-join-and-leave": Source("join-and-leave", "throughput-all-flows"),
     "lab-md1": Source("md1", "queueing-theory"),
     "lab-mitigate-ping": Source("mitigate", "rtt-ping"),
     "lab-mitigate-rtt": Source("mitigate", "rtt-bulk"),
     "lab-mitigate-throughput": Source("mitigate", "throughput-bulk-each"),
+    "lab-mm1": Source("mm1", "queueing-theory"),
     "lab-mm1k": Source("mm1k", "queueing-theory"),
     "lab-mobile-rtt": Source("mobile", "rtt-bulk--lte-pfifo-limit-1000"),
     "lab-red-law": Source("red-law", "red-law"),
     "lab-tcp-vs-udp": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP"),
     "lab-tcp-vs-udp-tuners": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP-pfifo-limit-165", TUNED),
+    "lab-three-node": Source("three-node", "stack-tcp", (*ROW, "bw3Mbps_oneflow_RED")),
+    "lab-three-node-builtin": Source("three-node-builtin", "throughput-all-flows", (*ROW, "bw3Mbps_oneflow_pfifo")),
+    "lab-three-node-published": Source("three-node-published", "stack-tcp", (*ROW, "bw3Mbps_oneflow_RED")),
     "lab-tuners": Source("tuners", "tuners"),
 }
 
@@ -64,11 +97,12 @@ def draw(name: str, results: Path) -> Path:
     """Make a picture's runs, unless they exist, and draw it; returns the file."""
     source = SOURCES[name]
     result = results / source.result
-    run: list[str | Path] = [NETWARP, "run", source.scenario, *source.arguments, "--no-plots", "-o", result]
+    run: list[str | Path] = [NETWARP, "run", files()[source.scenario], *source.arguments, "--no-plots", "-o", result]
     if subprocess.run(run, stdout=subprocess.DEVNULL, check=False).returncode not in (0, 1):
         raise SystemExit(f"{source.scenario} failed; see {result}")
     with tempfile.TemporaryDirectory() as folder:
-        plot: list[str | Path] = [NETWARP, "plot", result, source.figure, "--format", "png", "-o", folder]
+        which = ["--metric", source.metric, "--by", source.axes] if source.metric else [source.figure]
+        plot: list[str | Path] = [NETWARP, "plot", result, *which, "--format", "png", "-o", folder]
         subprocess.run(plot, stdout=subprocess.DEVNULL, check=True)
         drawn = Image.open(Path(folder) / f"{source.figure}.png").convert("RGB")
         small = drawn.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

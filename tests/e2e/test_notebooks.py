@@ -57,6 +57,8 @@ def test_what_a_notebook_says(book: Executed) -> None:
         if cell.source == "study.runs[-1]":
             shown = html_of(cell.outputs[0])
             assert "fq_codel" in shown and "seed 1" in shown and "<img " in shown
+        if "plt.subplots" in cell.source:
+            assert "image/png" in cell.outputs[-1]["data"], "figures of one's own are shown after a study's"
         if "dir(nw)" in cell.source:
             names = cell.outputs[0]["data"]["text/plain"]
             assert all(name in names for name in ("'Study'", "'run'", "'scenarios'"))

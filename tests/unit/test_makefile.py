@@ -32,3 +32,10 @@ def test_programs_that_run_on_other_machines_have_the_c_library_in_them() -> Non
 def test_a_checkout_has_the_programs_that_labs_run() -> None:
     for target in ("setup", "quick", "test"):
         assert "tools.dist.programs --or-newer" in would_do(target)
+
+
+def test_the_sites_generator_is_installed_by_hashes_beside_what_labs_need() -> None:
+    lines = would_do("site").splitlines()
+    (install,) = (line for line in lines if "requirements-site.lock" in line)
+    assert install.startswith(".venv/site/bin/python -m pip ") and "--require-hashes" in install
+    assert ".venv/bin/python -m tools.site --generator .venv/site/bin" in lines

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.plots import plot_result
+from netwarp.plots import plot_result, style
 from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug, wrapped
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.store.result import create_result, open_result
@@ -74,6 +74,18 @@ def test_long_labels_are_cut_where_they_stay_apart() -> None:
 def test_words() -> None:
     assert slug("red limit 150000, probability 0.02") == "red-limit-150000-probability-0.02"
     assert wrapped("fq_codel limit 1000 target 5ms", 14) == "fq_codel limit\n1000 target\n5ms"
+
+
+def test_drawing_leaves_the_backend_alone() -> None:
+    """Of a notebook, say, whose own figures would no longer be shown: matplotlib does not restore it."""
+    before = matplotlib.get_backend()
+    matplotlib.use("svg")
+    try:
+        with style.drawing():
+            assert matplotlib.rcParams["axes.spines.top"] == style.RC["axes.spines.top"]
+        assert matplotlib.get_backend() == "svg"
+    finally:
+        matplotlib.use(before)
 
 
 @pytest.mark.slow

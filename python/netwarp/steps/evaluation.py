@@ -196,6 +196,11 @@ def _refuse_unknown(result: ResultDir, look: Look, stems: Sequence[str]) -> None
     for figure in look.figures:
         if not any(names(figure, stem) for stem in stems):
             known = figure_names(result)
+            if figure in known:
+                raise SelectionError(
+                    f'names choose figures over time, and "{figure}" is another; the command that draws it (--metric) '
+                    f"is in {result.plots / 'index.html'}"
+                )
             raise SelectionError(
                 f'there is no figure "{figure}"{nearest(figure, known)}; there are: {", ".join(known)}'
             )

@@ -15,6 +15,7 @@ from netwarp.studies.base import Export, Study
 if TYPE_CHECKING:
     from netwarp.steps.imports import Imported
     from netwarp.store.result import ResultDir
+    from netwarp.verify.row import Family
 
 SCENARIO = """\
 name = "one-flow"
@@ -44,11 +45,30 @@ name = "othersReno_10"
 STUDY = Study(
     scenarios=Path(__file__).parent / "others_scenarios",
     views={"goodputs": "other_study:write"},
+    rows=("other_study:family",),
     imports=("other_study:read_archive",),
     exports={"goodputs": Export("other_study:write_goodputs", "the goodput of each flow, a line for each")},
     commands={"fastest": "other_study:fastest"},
     short_words={"^others": "my "},
 )
+
+
+def family() -> Family:
+    """A row that agrees, measured by its scenario."""
+    from netwarp.verify.measures import metric
+    from netwarp.verify.row import Experiment, Family, Row, share
+
+    row = Row(
+        "others-goodput",
+        "A flow alone gets what headers leave.",
+        "arithmetic: 10 Mbit/s × 1448 / 1514",
+        "Mbit/s",
+        {"goodput_mbps": 9.56},
+        share(0.1, "slow start is a tenth of the run"),
+        Experiment("one-flow"),
+        metric("flow", "bulk", "goodput_mbps"),
+    )
+    return Family("Others", (row,))
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:

@@ -71,6 +71,11 @@ def test_it_exports_and_imports(environment: dict[str, str], result: Path, tmp_p
     )
 
 
+def test_its_rows_are_verified(environment: dict[str, str], tmp_path: Path) -> None:
+    answer = succeed("verify", "others-goodput", "-o", tmp_path / "v", env=environment)
+    assert "✓ others-goodput: agrees" in answer.out
+
+
 def test_without_it_its_result_says_what_is_missing(result: Path) -> None:
     answer = netwarp("report", result)
     assert answer.code == 2

@@ -57,6 +57,8 @@ client = ["sh", "-c", "{command}"]
 {record}"""
 
 
+_BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
+"""It ends with the process that started it, however this ends."""
 SCENARIO = scenario("crowd", 1, 80, _CROWD, '[record]\nsample = "100ms"\ncaptures = [{ at = "l:h1" }]\n')
 """80 connections at once, so that hash tables fill, and a program that reads everything that could differ."""
 
@@ -94,9 +96,7 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ..
 @contextlib.contextmanager
 def busy_host() -> Iterator[None]:
     """Start two processes for each CPU that only take its time."""
-    loops = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * len(os.sched_getaffinity(0)))
-    ]
+    loops = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(2 * len(os.sched_getaffinity(0)))]
     try:
         yield
     finally:

@@ -8,9 +8,17 @@ from netwarp.common.words import nearest
 from netwarp.store.errors import SelectionError
 from netwarp.studies import registry
 from netwarp.verify.row import Family, Row, Size
-from netwarp.verify.rows import arithmetic, controls, queues, timers, waiting
+from netwarp.verify.rows import arithmetic, controls, published, queues, timers, waiting, wires
 
-_OWN = (arithmetic.FAMILY, timers.FAMILY, queues.FAMILY, controls.FAMILY, waiting.FAMILY)
+_OWN = (
+    arithmetic.FAMILY,
+    wires.FAMILY,
+    timers.FAMILY,
+    queues.FAMILY,
+    controls.FAMILY,
+    published.FAMILY,
+    waiting.FAMILY,
+)
 _SIZES = tuple(Size)
 
 

@@ -6,5 +6,6 @@ from netwarp.studies.base import Study
 
 STUDY = Study(
     scenarios=Path(__file__).parent / "scenarios",
+    rows=("netwarp.studies.red_law.validation:family",),
     views={"red-law": "netwarp.studies.red_law.view:write"},
 )

@@ -26,7 +26,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/ucontext.h>
 #include <sys/wait.h>
@@ -37,9 +42,104 @@
 #include <stub-data.h>
 #include <sysdep/mcontext.h>
 #include <sysdep/ptrace.h>
+#include <sysdep/stub.h>
 #include "internal.h"
 
 #define TRAP_FLAG	0x100	/* of EFLAGS: one instruction */
+#define MASK_BYTES	8	/* of the kernel's sigset_t */
+
+extern char __syscall_stub_start[];
+
+/* In the host's process of a program, from here on. */
+
+static unsigned long in_stub(void *function)
+{
+	return STUB_CODE + (unsigned long)function - (unsigned long)__syscall_stub_start;
+}
+
+/* The few that the processor or the kernel itself sends; others wait for ever. */
+static const int handled[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGALRM, SIGUSR2 };
+
+static int set_handler_in_stub(int sig, void *handler, unsigned long flags, unsigned long mask)
+{
+	/* The host's own structure: libc's has a restorer that lies outside the stub. */
+	struct {
+		unsigned long handler, flags, restorer, mask;
+	} action = {
+		.handler = in_stub(handler),
+		.flags = flags | SA_ONSTACK | SA_SIGINFO | 0x04000000 /* SA_RESTORER */,
+		.restorer = in_stub(stub_signal_restorer),
+		.mask = mask,
+	};
+
+	return syscall(__NR_rt_sigaction, sig, &action, NULL, MASK_BYTES);
+}
+
+static int set_handlers(void)
+{
+	sigset_t others;
+	unsigned int i;
+
+	sigfillset(&others);
+	for (i = 0; i < sizeof(handled) / sizeof(handled[0]); i++) {
+		sigdelset(&others, handled[i]);
+		if (set_handler_in_stub(handled[i], stub_signal_interrupt, 0, -1UL))
+			return -1;
+	}
+	return sigprocmask(SIG_SETMASK, &others, NULL);
+}
+
+static int refuse_calls(void)
+{
+#define FIELD(name)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name))
+#define IS(value, no)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, no)
+#define CALL(name, to)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, to, 0)
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
+		IS((unsigned int)(STUB_CODE >> 32), 11),
+		FIELD(instruction_pointer),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (unsigned int)STUB_CODE, 0, 9),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (unsigned int)(STUB_CODE + UM_KERN_PAGE_SIZE - 1), 8, 0),
+		FIELD(arch),
+		IS(AUDIT_ARCH_X86_64, 6),
+		FIELD(nr),
+		CALL(futex, 5),
+		CALL(rt_sigreturn, 4),
+		CALL(mmap, 3),
+		CALL(munmap, 2),
+		CALL(arch_prctl, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	/* Without the flag some hosts slow the process down, to guard secrets that it does not have. */
+	return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
+}
+
+/* Ends in the stub, or as a traced process that has stopped; the kernel puts the program's registers in its place. */
+void netwarp_enter_stub(void)
+{
+	if (!using_seccomp) {
+		if (set_handler_in_stub(SIGSEGV, stub_segv_handler, SA_NODEFER, 0))
+			_exit(4);
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		/* Again if a SIGCONT from outside continues it before it is traced. */
+		for (;;)
+			kill(os_getpid(), SIGSTOP);
+	}
+	if (set_handlers() || refuse_calls()) {
+		os_info("the host refuses a process of the machine its filter of system calls: error %d\n", errno);
+		_exit(5);
+	}
+	/* The first call that is refused. */
+	syscall(__NR_getpid);
+	_exit(6);
+}
+
+/* In the kernel, from here on. */
 
 static struct stub_data *data_of(struct mm_id *id)
 {

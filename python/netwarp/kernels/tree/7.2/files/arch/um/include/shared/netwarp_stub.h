@@ -18,6 +18,7 @@ static inline void netwarp_fetch_fp(struct mm_id *id, struct uml_pt_regs *regs)
 {
 }
 
+void netwarp_enter_stub(void) __attribute__((noreturn));
 void netwarp_watch_children(void);
 void netwarp_await_stub(struct mm_id *id);
 void netwarp_flush_stub(struct mm_id *id);

@@ -23,10 +23,10 @@ from netwarp.kernels.recipe import (
     known_series,
     nearest_series,
     patches_of,
-    without,
     patches_of_presets,
     presets,
     tree_digest,
+    without,
 )
 
 

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 OF_SCENARIOS = ["dev", "exec", "gate", "list", "new", "run", "schema", "shell", "show"]
 OF_RESULTS = ["agree", "bisect", "compare", "explain", "export", "import", "plot", "report", "rerun", "serve", "whatif"]
 OF_ADVICE = ["advise", "recommend"]
-OF_MACHINES = ["doctor", "help", "kernel", "kernel build", "kernel list", "kernel remove", "self-test"]
+OF_MACHINES = ["doctor", "help", "kernel", "kernel build", "kernel list", "kernel remove", "self-test", "verify"]
 COMMANDS = [*OF_SCENARIOS, *OF_RESULTS, *OF_ADVICE, *OF_MACHINES]
 
 

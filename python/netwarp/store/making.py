@@ -105,14 +105,14 @@ def new_directory(name: str) -> Path:
     The directory is new also if another command of this name began in the same second: `…-2`, `…-3` and so on. It is
     removed at the end of the process if nothing was written to it. Raises StoreError.
     """
-    first = Path("results") / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    for number in itertools.count(1):
-        path = first if number == 1 else first.with_name(f"{first.name}-{number}")
+    path = first = Path("results") / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    numbers = itertools.count(2)
+    while True:
         with store_errors(path, "create"), suppress(FileExistsError):
             path.mkdir(parents=True)
             atexit.register(_remove_empty, path.absolute())
             return path
-    raise AssertionError("numbers do not end")
+        path = first.with_name(f"{first.name}-{next(numbers)}")
 
 
 def _remove_empty(path: Path) -> None:

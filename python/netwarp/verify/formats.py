@@ -36,9 +36,9 @@ def farthest(checked: Checked) -> Value | None:
 
 def part_used(tolerance: Range, value: Value, one: float) -> float:
     """The part of the tolerance that a measured value uses: ±1 is its end, 0 the reference."""
-    scale = abs(value.expected) if tolerance.relative else 1.0
     off = one - value.expected
-    room = (tolerance.above if off > 0 else tolerance.below) * scale
+    below, above = tolerance.ends(value.expected)
+    room = above if off > 0 else below
     if room:
         return off / room
     return copysign(inf, off) if off else 0.0

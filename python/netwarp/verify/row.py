@@ -60,10 +60,15 @@ class Range:
     why: str
     relative: bool = False
 
+    def ends(self, expected: float) -> tuple[float, float]:
+        """How far below and above an expected value the range reaches, in its unit."""
+        scale = abs(expected) if self.relative else 1.0
+        return self.below * scale, self.above * scale
+
     def holds(self, expected: float, measured: float) -> bool:
         """Whether a measured value is in the range around the expected one, ends included."""
-        scale = abs(expected) if self.relative else 1.0
-        return -self.below * scale <= measured - expected <= self.above * scale
+        below, above = self.ends(expected)
+        return -below <= measured - expected <= above
 
 
 def within(width: float, why: str) -> Range:

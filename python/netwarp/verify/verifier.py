@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from netwarp.scenario import Scenario, load_scenario, parse_scenario
@@ -33,17 +35,18 @@ def verify(chosen: Sequence[tuple[Family, Row]], directory: Path, make: Make) ->
     Raises ScenarioError, EngineError, StoreError, InterruptedByUser.
     """
     studies: dict[Experiment, Study] = {}
-    checked: dict[str, list[Checked]] = {}
-    for family, row in chosen:
-        if row.experiment is not None and row.experiment not in studies:
-            study = make(scenario_of(row.experiment), directory / row.experiment.name)
-            if study.execution.interrupted:
-                raise InterruptedByUser
-            studies[row.experiment] = study
-        checked.setdefault(family.title, []).append(_check(row, studies))
-    titles = dict.fromkeys(family.title for family, _ in chosen)
-    found = {family.title: family for family, _ in chosen}
-    return [Verified(found[title], tuple(checked[title])) for title in titles]
+    verified = []
+    for family, rows in groupby(chosen, key=itemgetter(0)):
+        checked = []
+        for _, row in rows:
+            if row.experiment is not None and row.experiment not in studies:
+                study = make(scenario_of(row.experiment), directory / row.experiment.name)
+                if study.execution.interrupted:
+                    raise InterruptedByUser
+                studies[row.experiment] = study
+            checked.append(_check(row, studies))
+        verified.append(Verified(family, tuple(checked)))
+    return verified
 
 
 def scenario_of(experiment: Experiment) -> Scenario:

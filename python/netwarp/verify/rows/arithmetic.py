@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netwarp.store.rundir import RunDir
 from netwarp.verify.measures import by_axis, metric
-from netwarp.verify.row import Experiment, Family, Range, Row, share, within
+from netwarp.verify.row import Family, Range, Row, share, within
 from netwarp.verify.rows.networks import BOTTLENECK, FRAME_BYTES, SEGMENT_BYTES, dumbbell, flow, frame_ms
 
 _RATES_MBPS = {"1mbit": 1, "10mbit": 10, "100mbit": 100}
@@ -50,15 +50,12 @@ FAMILY = Family(
             "Mbit/s",
             {rate: mbps * SEGMENT_BYTES / FRAME_BYTES for rate, mbps in _RATES_MBPS.items()},
             share(0.001, "payload is counted in segments, at 1 Mbit/s 2,480 of them"),
-            Experiment(
+            dumbbell(
                 "goodput",
-                dumbbell(
-                    "goodput",
-                    flows=flow("bulk", "bulk"),
-                    duration="40s",
-                    warmup="10s",
-                    sweep='"links.bottleneck.rate" = ["1mbit", "10mbit", "100mbit"]',
-                ),
+                flows=flow("bulk", "bulk"),
+                duration="40s",
+                warmup="10s",
+                sweep='"links.bottleneck.rate" = ["1mbit", "10mbit", "100mbit"]',
             ),
             metric("flow", "bulk", "goodput_mbps", "links.bottleneck.rate"),
         ),
@@ -69,14 +66,11 @@ FAMILY = Family(
             "ms",
             {f"pfifo limit {limit}": (limit - 0.5) * frame_ms(10) for limit in _LIMITS},
             within(frame_ms(10) / 2, "the packet in service has between none and all of its bits sent"),
-            Experiment(
+            dumbbell(
                 "full-fifo",
-                dumbbell(
-                    "full-fifo",
-                    flows=flow("bulk", "bulk"),
-                    duration="30s",
-                    sweep=f'"links.bottleneck.queue" = {[f"pfifo limit {limit}" for limit in _LIMITS]}',
-                ),
+                flows=flow("bulk", "bulk"),
+                duration="30s",
+                sweep=f'"links.bottleneck.queue" = {[f"pfifo limit {limit}" for limit in _LIMITS]}',
             ),
             metric("queue", BOTTLENECK, "sojourn_ms_max", "links.bottleneck.queue"),
         ),
@@ -87,14 +81,11 @@ FAMILY = Family(
             "ms",
             {str(size): _round_trip_ms(size) for size in _SIZES},
             within(0.001, "times are whole ns at each of four links; programs take no time"),
-            Experiment(
+            dumbbell(
                 "lone-packet",
-                dumbbell(
-                    "lone-packet",
-                    flows=flow("ping", "ping", interval="100ms", size=56),
-                    duration="5s",
-                    sweep='"flows.ping.size" = [56, 1472]',
-                ),
+                flows=flow("ping", "ping", interval="100ms", size=56),
+                duration="5s",
+                sweep='"flows.ping.size" = [56, 1472]',
             ),
             by_axis("flows.ping.size", _rtt_ms),
         ),
@@ -105,17 +96,14 @@ FAMILY = Family(
             "RTT",
             {str(segments * SEGMENT_BYTES): float(rounds) for segments, rounds in _SEGMENTS.items()},
             Range(0.001, 0.05, "310 frames take 0.04 RTT on the link of 1 Gbit/s"),
-            Experiment(
+            dumbbell(
                 "initial-window",
-                dumbbell(
-                    "initial-window",
-                    flows=flow("bulk", "bulk", cc="reno", bytes=14480),
-                    duration="2s",
-                    rate="1gbit",
-                    delay="50ms",
-                    queue="pfifo limit 1000",
-                    sweep=f'"flows.bulk.bytes" = {[segments * SEGMENT_BYTES for segments in _SEGMENTS]}',
-                ),
+                flows=flow("bulk", "bulk", cc="reno", bytes=14480),
+                duration="2s",
+                rate="1gbit",
+                delay="50ms",
+                queue="pfifo limit 1000",
+                sweep=f'"flows.bulk.bytes" = {[segments * SEGMENT_BYTES for segments in _SEGMENTS]}',
             ),
             by_axis("flows.bulk.bytes", _rounds),
             explained=Range(
@@ -132,17 +120,13 @@ FAMILY = Family(
             "share of the rate",
             {f"cake bandwidth {_SHAPED_MBPS}mbit {word}": _PAYLOAD_BYTES / on_line for word, on_line in _CAKE.items()},
             within(1e-4, "one datagram more or less is 1e-5 of what is sent in 50 s"),
-            Experiment(
+            dumbbell(
                 "cake-overhead",
-                dumbbell(
-                    "cake-overhead",
-                    flows=flow("udp", "cbr", rate="30mbit"),
-                    duration="60s",
-                    warmup="10s",
-                    rate="100mbit",
-                    sweep='"links.bottleneck.queue" = '
-                    f"{[f'cake bandwidth {_SHAPED_MBPS}mbit {word}' for word in _CAKE]}",
-                ),
+                flows=flow("udp", "cbr", rate="30mbit"),
+                duration="60s",
+                warmup="10s",
+                rate="100mbit",
+                sweep=f'"links.bottleneck.queue" = {[f"cake bandwidth {_SHAPED_MBPS}mbit {word}" for word in _CAKE]}',
             ),
             metric("flow", "udp", "goodput_mbps", "links.bottleneck.queue", 1 / _SHAPED_MBPS),
         ),

@@ -9,7 +9,7 @@ import polars as pl
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
 from netwarp.verify.measures import metric
-from netwarp.verify.row import Experiment, Family, Range, Row, Size, within
+from netwarp.verify.row import Family, Range, Row, Size, within
 from netwarp.verify.rows.networks import BOTTLENECK, dumbbell, flow
 
 _SETTLED_NS = 10 * 10**9
@@ -50,14 +50,11 @@ FAMILY = Family(
             "share of the window before",
             {"reno": 0.5, "cubic": 0.7},
             within(0.02, "windows are whole packets, here of about 60 and 100"),
-            Experiment(
+            dumbbell(
                 "decrease",
-                dumbbell(
-                    "decrease",
-                    flows=flow("bulk", "bulk", cc="reno"),
-                    duration="60s",
-                    sweep='"flows.bulk.cc" = ["reno", "cubic"]',
-                ),
+                flows=flow("bulk", "bulk", cc="reno"),
+                duration="60s",
+                sweep='"flows.bulk.cc" = ["reno", "cubic"]',
             ),
             _decrease,
         ),
@@ -68,15 +65,12 @@ FAMILY = Family(
             "packets",
             {"retransmissions": 0.0},
             within(0, "a mark is not a loss"),
-            Experiment(
+            dumbbell(
                 "ecn-without-loss",
-                dumbbell(
-                    "ecn-without-loss",
-                    flows=flow("bulk", "bulk", cc="reno"),
-                    duration="30s",
-                    queue="codel limit 10000 ecn",
-                ),
-                tuple(f'nodes.{node}.sysctl={{ "net.ipv4.tcp_ecn" = 1 }}' for node in ("h1", "h2")),
+                flows=flow("bulk", "bulk", cc="reno"),
+                duration="30s",
+                queue="codel limit 10000 ecn",
+                settings=tuple(f'nodes.{node}.sysctl={{ "net.ipv4.tcp_ecn" = 1 }}' for node in ("h1", "h2")),
             ),
             _retransmits,
         ),
@@ -87,19 +81,16 @@ FAMILY = Family(
             "packets",
             {"2": 5.0, "4": 10.0},
             Range(0.5, 1.0, "the paper's analysis is of a fluid, without delayed ACKs: a factor of two", relative=True),
-            Experiment(
+            dumbbell(
                 "copa-queue",
-                dumbbell(
-                    "copa-queue",
-                    flows=flow("bulk", "bulk", cc="file:tcp_copa.c", count=2),
-                    duration="30s",
-                    warmup="10s",
-                    rate="50mbit",
-                    delay="20ms",
-                    queue="pfifo limit 400",
-                    sweep='"flows.bulk.count" = [2, 4]',
-                    seeds=3,
-                ),
+                flows=flow("bulk", "bulk", cc="file:tcp_copa.c", count=2),
+                duration="30s",
+                warmup="10s",
+                rate="50mbit",
+                delay="20ms",
+                queue="pfifo limit 400",
+                sweep='"flows.bulk.count" = [2, 4]',
+                seeds=3,
             ),
             metric("queue", BOTTLENECK, "length_pkts_mean", "flows.bulk.count"),
             size=Size.USUAL,
@@ -111,10 +102,7 @@ FAMILY = Family(
             "packets",
             {"least window": float(_BBR_MIN_PKTS)},
             within(0, "windows are whole packets"),
-            Experiment(
-                "bbr-probe-rtt",
-                dumbbell("bbr-probe-rtt", flows=flow("bulk", "bulk", cc="bbr"), duration="25s"),
-            ),
+            dumbbell("bbr-probe-rtt", flows=flow("bulk", "bulk", cc="bbr"), duration="25s"),
             _least_window,
         ),
     ),

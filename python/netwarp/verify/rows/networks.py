@@ -1,5 +1,7 @@
 """The networks of the rows: h1 – r1 – h2, with the bottleneck at r1."""
 
+from netwarp.verify.row import Experiment
+
 HEADERS_BYTES = 14 + 20 + 32
 """Ethernet, IPv4, and TCP with timestamps."""
 SEGMENT_BYTES = 1448
@@ -25,10 +27,11 @@ def dumbbell(
     sweep: str = "",
     more: str = "",
     seeds: int = 1,
-) -> str:
-    """The text of a scenario with one bottleneck; `flows`, `sweep` and `more` are lines of TOML."""
+    settings: tuple[str, ...] = (),
+) -> Experiment:
+    """An experiment with one bottleneck; `flows`, `sweep` and `more` are lines of TOML."""
     axes = f"[sweep]\n{sweep}\n" if sweep else ""
-    return f"""\
+    text = f"""\
 name = "{name}"
 duration = "{duration}"
 warmup = "{warmup}"
@@ -49,6 +52,7 @@ queue = "{queue}"
 {flows}
 {more}
 {axes}"""
+    return Experiment(name, text, settings)
 
 
 def flow(name: str, tool: str, **fields: str | int) -> str:

@@ -6,7 +6,7 @@ from math import sqrt
 
 from netwarp.store.rundir import RunDir
 from netwarp.verify.measures import drops_at, metric, numbered, packets_of
-from netwarp.verify.row import Experiment, Family, Range, Row, share, within
+from netwarp.verify.row import Family, Range, Row, share, within
 from netwarp.verify.rows.networks import BOTTLENECK, dumbbell, flow, frame_ms
 
 _DROPS = 12
@@ -53,14 +53,11 @@ def _bytes(run: RunDir) -> dict[str, float]:
     return {"small / large": sent["small"] / sent["large"]} if sent["large"] else {}
 
 
-_UNRESPONSIVE = Experiment(
+_UNRESPONSIVE = dumbbell(
     "codel-unresponsive",
-    dumbbell(
-        "codel-unresponsive",
-        flows=flow("udp", "cbr", rate="12mbit"),
-        duration="3s",
-        queue="codel limit 10000 noecn",
-    ),
+    flows=flow("udp", "cbr", rate="12mbit"),
+    duration="3s",
+    queue="codel limit 10000 noecn",
 )
 
 FAMILY = Family(
@@ -102,18 +99,15 @@ FAMILY = Family(
             "ms",
             {"10": _PIE_MS, "50": _PIE_MS},
             share(0.2, "the controller holds a mean over its steps of 15 ms, in which 10 flows' windows swing"),
-            Experiment(
+            dumbbell(
                 "pie-target",
-                dumbbell(
-                    "pie-target",
-                    flows=flow("bulk", "bulk", count=10, cc="reno"),
-                    duration="60s",
-                    warmup="20s",
-                    rate="50mbit",
-                    queue="pie limit 1000 target 15ms",
-                    sweep='"flows.bulk.count" = [10, 50]',
-                    seeds=3,
-                ),
+                flows=flow("bulk", "bulk", count=10, cc="reno"),
+                duration="60s",
+                warmup="20s",
+                rate="50mbit",
+                queue="pie limit 1000 target 15ms",
+                sweep='"flows.bulk.count" = [10, 50]',
+                seeds=3,
             ),
             metric("queue", BOTTLENECK, "sojourn_ms_mean", "flows.bulk.count"),
         ),
@@ -124,14 +118,11 @@ FAMILY = Family(
             "ms",
             {"longest wait": frame_ms(10) / 2},
             within(frame_ms(10) / 2, "from none to the whole of one frame of 1514 bytes"),
-            Experiment(
+            dumbbell(
                 "fq-codel-sparse",
-                dumbbell(
-                    "fq-codel-sparse",
-                    flows="\n".join([flow("bulk", "bulk"), flow("ping", "ping", interval="97ms")]),
-                    duration="20s",
-                    queue="fq_codel",
-                ),
+                flows="\n".join([flow("bulk", "bulk"), flow("ping", "ping", interval="97ms")]),
+                duration="20s",
+                queue="fq_codel",
             ),
             _sojourn_ms,
         ),
@@ -142,16 +133,13 @@ FAMILY = Family(
             "bytes of small frames / bytes of large frames",
             {"small / large": 1.0},
             within(0.001, "one quantum of 1514 bytes more or less in 10 s is 0.02 %, at each end"),
-            Experiment(
+            dumbbell(
                 "drr-bytes",
-                dumbbell(
-                    "drr-bytes",
-                    flows="\n".join(
-                        [flow("large", "cbr", rate="8mbit"), flow("small", "cbr", rate="8mbit", packet_size=258)]
-                    ),
-                    duration="20s",
-                    queue="fq_codel",
+                flows="\n".join(
+                    [flow("large", "cbr", rate="8mbit"), flow("small", "cbr", rate="8mbit", packet_size=258)]
                 ),
+                duration="20s",
+                queue="fq_codel",
             ),
             _bytes,
         ),

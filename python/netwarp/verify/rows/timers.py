@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from netwarp.store.rundir import RunDir
 from netwarp.verify.measures import numbered, packets_of
-from netwarp.verify.row import Experiment, Family, Range, Row
+from netwarp.verify.row import Family, Range, Row
 from netwarp.verify.rows.networks import dumbbell, flow
 
 _WHEEL = (
@@ -44,10 +44,7 @@ FAMILY = Family(
             "s",
             numbered([float(one) for one in _SYN_S]),
             Range(0.001, 0.125, _WHEEL, relative=True),
-            Experiment(
-                "syn-schedule",
-                dumbbell("syn-schedule", flows=flow("bulk", "bulk"), duration="150s", loss="100%"),
-            ),
+            dumbbell("syn-schedule", flows=flow("bulk", "bulk"), duration="150s", loss="100%"),
             _syns,
         ),
         Row(
@@ -57,14 +54,11 @@ FAMILY = Family(
             "times the timeout before",
             numbered([2.0] * _DOUBLINGS),
             Range(0.125, 0.125, f"{_WHEEL}; a late timeout before makes the ratio smaller", relative=True),
-            Experiment(
+            dumbbell(
                 "rto-doubling",
-                dumbbell(
-                    "rto-doubling",
-                    flows=flow("bulk", "bulk"),
-                    duration="200s",
-                    more='[[changes]]\nat = "5s"\nlink = "bottleneck"\nloss = "100%"',
-                ),
+                flows=flow("bulk", "bulk"),
+                duration="200s",
+                more='[[changes]]\nat = "5s"\nlink = "bottleneck"\nloss = "100%"',
             ),
             _gaps,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from netwarp.verify.measures import metric
-from netwarp.verify.row import Experiment, Family, Row, within
+from netwarp.verify.row import Family, Row, within
 from netwarp.verify.rows.networks import FRAME_BYTES, dumbbell, flow
 
 _MBPS = 8
@@ -28,15 +28,12 @@ def _loss(pct: float) -> Row:
             100 * _DEVIATIONS * sqrt(share * (1 - share) / _PACKETS),
             f"{_DEVIATIONS} standard deviations of a binomial count of {_PACKETS:,.0f} packets",
         ),
-        Experiment(
+        dumbbell(
             name,
-            dumbbell(
-                name,
-                flows=flow("udp", "cbr", rate=f"{_MBPS}mbit"),
-                duration=f"{_SECONDS}s",
-                loss=f"{pct:g}%",
-                seeds=3,
-            ),
+            flows=flow("udp", "cbr", rate=f"{_MBPS}mbit"),
+            duration=f"{_SECONDS}s",
+            loss=f"{pct:g}%",
+            seeds=3,
         ),
         metric("flow", "udp", "loss_pct"),
     )

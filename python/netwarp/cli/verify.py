@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import FAILED_EXPECTATION, FAILED_RUN, INTERRUPTED, OK, errors, positive, say, stderr
+from netwarp.cli.common import (
+    FAILED_EXPECTATION,
+    FAILED_RUN,
+    INTERRUPTED,
+    OK,
+    errors,
+    positive,
+    say,
+    stderr,
+    write_json,
+)
 from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output
 
 if TYPE_CHECKING:
@@ -85,10 +95,13 @@ def _write(verified: "Sequence[Verified]", place: Path, junit: Path | None, meas
 
     draw(verified, place / FIGURE)
     write_text(place / "validation.md", markdown(verified, measured_on))
-    write_text(place / "validation.json", json_text(verified))
+    write_text(place / "validation.json", f"{json_text(verified)}\n")
     if junit is not None:
         write_text(junit, document("netwarp verify", suites(verified)))
-    sys.stdout.write(json_text(verified) if as_json else as_text(verified))
+    if as_json:
+        write_json(json_text(verified))
+    else:
+        sys.stdout.write(as_text(verified))
     say(f"page: {place / 'validation.md'}")
 
 

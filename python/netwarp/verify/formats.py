@@ -160,7 +160,7 @@ def json_text(verified: Sequence[Verified]) -> str:
         for one in verified
         for checked in one.rows
     ]
-    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def suites(verified: Sequence[Verified]) -> list[Suite]:

@@ -172,7 +172,9 @@ def test_what_checksums_drop(runs: Runs) -> None:
     missing = sent - datagrams_of(run, "cbr")["sequence"].n_unique() - wire
     assert missing > 50
     assert sum(dropped.values()) == missing
-    assert dropped["h2 checksum", "not_specified"] > missing / 2, "that of UDP is looked at when the datagram is read"
+    # That of UDP is looked at when the datagram is read; kernels before 7.x give no reason then.
+    at_reading = sum(dropped.get(("h2 checksum", reason), 0) for reason in ("not_specified", "udp_csum"))
+    assert at_reading > missing / 2
 
 
 def test_losses_of_a_wire_are_no_drops(runs: Runs) -> None:

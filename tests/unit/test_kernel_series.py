@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from netwarp.kernels.recipe import TREE, known_series, patches_of
+from netwarp.kernels.recipe import TREE, known_series, patches_of, without
 
 BROUGHT = {
     "0010-um-empty-address-space.patch",
@@ -15,18 +15,17 @@ BROUGHT = {
 }
 """What 6.1 takes over from later kernels."""
 LATER = {
-    "0002-um-partly-copied-mm.patch",
     "0052-um-fpu-state-by-address-space.patch",
     "0053-um-ptrace-fpu-state.patch",
     "0054-um-split-userspace.patch",
     "0055-um-run-by-seccomp.patch",
     "0056-um-vdso-clock.patch",
     "0057-um-stub-rdtsc.patch",
+    "0058-um-processes-without-execve.patch",
     "0098-um-programs-that-wait-by-computing.patch",
 }
 """What 6.1 is without. There programs run by ptrace and ask the kernel for the time, which is slower. The proof that a
-program waits steps it in the stub of 0055, so there a spin without a call stops time, as docs/limitations.md says. And
-a failed fork leaves no marker there."""
+program waits steps it in the stub of 0055, so there a spin without a call stops time, as docs/limitations.md says."""
 
 PATCHES = sorted(TREE.rglob("*.patch"))
 SERIES = [path for path in PATCHES if path.parent.name in ("upstream", "common", "patches")]
@@ -44,11 +43,23 @@ def shown(path: Path) -> str:
 
 
 def test_each_series_has_all_changes() -> None:
-    names = {series: {path.name for path in patches_of(TREE, series)} for series in known_series()}
+    names = {
+        series: {path.name for path in patches_of(TREE, series)} | without(TREE, series).keys()
+        for series in known_series()
+    }
     oldest = names.pop("6.1")
     assert names
     for series, newer in names.items():
         assert oldest - BROUGHT == newer - LATER, series
+
+
+def test_a_series_says_why_it_is_without_a_change_of_others() -> None:
+    for series in known_series():
+        others = {path.name for other in known_series() if other != series for path in patches_of(TREE, other)}
+        missing = without(TREE, series)
+        assert missing.keys() <= others, series
+        assert all(reason.strip() for reason in missing.values()), series
+        assert not missing.keys() & {path.name for path in patches_of(TREE, series)}, series
 
 
 def test_a_number_belongs_to_one_change() -> None:

@@ -137,6 +137,9 @@ def test_the_newest_packaged_source_of_the_series_is_found(tmp_path: Path) -> No
         find_source(environ={"NETWARP_KERNEL_SOURCE": "/nowhere"}, packaged=tmp_path)
     with pytest.raises(SourceMissing, match=r"apt-get install linux-source-6\.12"):
         find_source(environ={}, packaged=tmp_path / "empty")
+    newer = r"install linux-source-7\.2` \(docs/kernels\.md says where an older Debian finds it\), or name a source"
+    with pytest.raises(SourceMissing, match=newer):
+        find_source(series="7.2", environ={}, packaged=tmp_path)
 
 
 def test_a_failed_build_names_the_error_and_leaves_only_its_log(workshop: Workshop) -> None:

@@ -26,6 +26,7 @@ from netwarp.kernels.recipe import (
     patches_of_presets,
     presets,
     tree_digest,
+    without,
 )
 
 
@@ -333,6 +334,12 @@ def test_a_series_without_changes_takes_the_nearest(workshop: Workshop) -> None:
     assert [nearest_series(one, workshop.tree) for one in ("6.1", "6.3", "6.9", "6.18", "7.0")] == [
         *("6.1", "6.1", "6.12", "6.12", "6.12"),
     ]
+    newer = workshop.tree / "7.2" / "patches"
+    newer.mkdir(parents=True)
+    assert [nearest_series(one, workshop.tree) for one in ("6.12", "6.16", "6.17", "6.19", "7.0", "7.4", "8.1")] == [
+        *("6.12", "6.12", "7.2", "7.2", "7.2", "7.2", "7.2"),
+    ]
+    newer.rmdir()
     source = workshop.unpacked()
     (source / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n")
     kernel = workshop.named("new", source=source)
@@ -356,3 +363,7 @@ def test_a_series_patch_takes_the_place_of_the_one_for_all(workshop: Workshop) -
     assert patches_of(workshop.tree, "6.12") == [
         *(common / "0000-first.patch", own / "0001-hello.patch", common / "0002-last.patch"),
     ]
+    (workshop.tree / "7.2").mkdir()
+    (workshop.tree / "7.2" / "without.txt").write_text("# Why\n0000-first.patch: it is there: since 6.16\n")
+    assert without(workshop.tree, "7.2") == {"0000-first.patch": "it is there: since 6.16"}
+    assert patches_of(workshop.tree, "7.2") == [common / "0001-hello.patch", common / "0002-last.patch"]

@@ -343,6 +343,7 @@ def test_bbrs_time_is_shared_among_its_phases(tmp_path: Path) -> None:
         ("reboot: Power down", "ok"),
         ("WARNING: a program of the lab says this", "ok"),
         ("WARNING: CPU: 0 PID: 0 at net/ipv4/tcp_input.c:3018 tcp_fastretrans_alert+0x4/0x9", "suspect"),
+        ("WARNING: net/ipv4/tcp_input.c:3018 at tcp_fastretrans_alert+0x4/0x9, CPU#0: swapper/0", "suspect"),
         ("<4>BUG: sleeping function called from invalid context", "suspect"),
         ("BUG: KASAN: slab-use-after-free in mine_main+0x31/0x40 [tcp_mine]", "suspect"),
         ("UBSAN: shift-out-of-bounds in net/ipv4/tcp_cubic.c:200:3", "suspect"),

@@ -15,8 +15,9 @@ from netwarp.common.words import did_you_mean
 from netwarp.kernels.errors import CannotBuild, KernelError
 
 TREE = Path(__file__).parent / "tree"
-"""The packaged changes: `netwarp.config` and `files/` for all series, and in the folder of each series its
-`patches/*.patch` and, if it needs them, a `netwarp.config` and `files/` that take precedence."""
+"""The packaged changes: `netwarp.config`, `files/` and patches for all series, and in the folder of each series its
+`patches/*.patch` and, if it needs them, a `netwarp.config` and `files/` that take precedence, and `without.txt`, the
+patches of all series that it is without."""
 
 DEFAULT_SERIES = "6.12"
 """The series of the kernel that labs run on unless they name another."""
@@ -26,6 +27,7 @@ FORMAT = 3
 that modules are compiled against."""
 
 _FRAGMENT = "netwarp.config"
+_WITHOUT = "without.txt"
 _SERIES = re.compile(r"\d+\.\d+")
 _OPTION = re.compile(r"CONFIG_\w+=.+|# CONFIG_\w+ is not set")
 
@@ -135,7 +137,16 @@ def patches_of(tree: Path = TREE, series: str = DEFAULT_SERIES) -> list[Path]:
     found: dict[str, Path] = {}
     for folder in (tree / "upstream", tree / "common", tree / series / "upstream", tree / series / "patches"):
         found |= {path.name: path for path in folder.glob("*.patch")}
-    return [found[name] for name in sorted(found)]
+    return [found[name] for name in sorted(found.keys() - without(tree, series).keys())]
+
+
+def without(tree: Path, series: str) -> dict[str, str]:
+    """The names of patches that a series is without, and why: in its `without.txt`, a line `NAME: REASON` each."""
+    path = tree / series / _WITHOUT
+    if not path.is_file():
+        return {}
+    lines = (line.partition(": ") for line in path.read_text().splitlines() if not line.startswith("#"))
+    return {name: reason for name, _, reason in lines}
 
 
 def files_of(tree: Path, series: str = DEFAULT_SERIES) -> dict[str, Path]:

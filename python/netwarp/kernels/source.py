@@ -81,7 +81,9 @@ def find_source(
     if not found:
         raise SourceMissing(
             f"No kernel source {packaged}/linux-source-{wanted}*.tar.xz: the package is not installed. "
-            f"Install it with `apt-get install linux-source-{wanted}`, or "
+            f"Install it with `apt-get install linux-source-{wanted}`"
+            + ("" if wanted == DEFAULT_SERIES else " (docs/kernels.md says where an older Debian finds it)")
+            + ", or "
             + (
                 "name a source of that series with --source."
                 if series

@@ -9,8 +9,10 @@ _LOCKING = (
     r"|lock held when |Nested lock was not taken|\S+-safe -> \S+-unsafe lock order|\S+/\d+ still has locks held!"
 )
 """Reports of kernel/locking/lockdep.c, in kernels that check locks."""
+_PLACE = r"CPU: \d+ PID: \d+ at |\S+:\d+ at |at "
+"""How WARN() goes on: up to Linux 6.12, and later ones with and without a line of source."""
 _WARNING = (
-    rf"WARNING: (?:CPU: \d+ PID: \d+ at |{_LOCKING})"
+    rf"WARNING: (?:{_PLACE}|{_LOCKING})"
     r"|BUG: |INFO: (?:possible |trying to register non-static key)|UBSAN: "
 )
 WARNING = re.compile(rf"^(?:<\d>)?((?:{_WARNING}).*)$", re.MULTILINE)

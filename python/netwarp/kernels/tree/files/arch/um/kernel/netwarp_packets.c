@@ -483,8 +483,9 @@ static void on_consume(void *data, struct sk_buff *skb, void *location)
 
 static int __init netwarp_packets_init(void)
 {
+	/* Without its type: the receiver is const in later kernels. */
 	return register_trace_qdisc_dequeue(on_dequeue, NULL) ?:
-	       register_trace_kfree_skb(on_free, NULL) ?:
+	       register_trace_kfree_skb((void *)on_free, NULL) ?:
 	       register_trace_consume_skb(on_consume, NULL);
 }
 late_initcall(netwarp_packets_init);

@@ -14,13 +14,19 @@
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/version.h>
 #include <asm/tlbflush.h>
 #include <linux/netwarp_spin.h>
+#include <mem.h>
 #include <netwarp_os.h>
 #include <os.h>
 #include <skas.h>
 
 #define MOST_TOUCHED	1024
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define pte_mkneedsync pte_mknewpage
+#endif
 
 /* Of the program that is looked at: it is the only one meanwhile. */
 static struct netwarp_touched touched[MOST_TOUCHED];
@@ -52,17 +58,27 @@ static u64 hash_at(struct mm_struct *mm, unsigned long address)
 	return page ? siphash(page, PAGE_SIZE, &key) : 0;
 }
 
+/* Maps a page in the host's process again. */
+static void map_again(struct mm_struct *mm, unsigned long address, pte_t *pte)
+{
+	unsigned long long offset;
+	int fd = phys_mapping(pte_val(*pte) & PAGE_MASK, &offset);
+
+	map(&mm->context.id, address, PAGE_SIZE,
+	    UM_PROT_READ | UM_PROT_EXEC | (pte_write(*pte) && pte_dirty(*pte) ? UM_PROT_WRITE : 0), fd, offset);
+}
+
 static int hide(pte_t *pte, unsigned long address, unsigned long next, struct mm_walk *walk)
 {
 	if (pte_present(*pte) && pte_read(*pte) && pte_young(*pte))
-		protect(&walk->mm->context.id, address, PAGE_SIZE, 0);
+		unmap(&walk->mm->context.id, address, PAGE_SIZE);
 	return 0;
 }
 
 static int show(pte_t *pte, unsigned long address, unsigned long next, struct mm_walk *walk)
 {
 	if (pte_present(*pte) && pte_read(*pte) && pte_young(*pte))
-		*pte = pte_mknewprot(*pte);
+		*pte = pte_mkneedsync(*pte);
 	return 0;
 }
 
@@ -125,8 +141,7 @@ int netwarp_touch(unsigned long address)
 	touched[count].address = address;
 	touched[count].shared = is_shared(mm, address);
 	touched[count++].hash = hash_at(mm, address);
-	protect(&mm->context.id, address, PAGE_SIZE,
-		UM_PROT_READ | UM_PROT_EXEC | (pte_write(*pte) && pte_dirty(*pte) ? UM_PROT_WRITE : 0));
+	map_again(mm, address, pte);
 	return 1;
 }
 

@@ -37,7 +37,8 @@
 #define MOST_REPEATS	64	/* of the registers, until memory is the same as well */
 
 static struct {
-	unsigned long gp[MAX_REG_NR], fp[MAX_FP_NR];
+	unsigned long gp[MAX_REG_NR];
+	unsigned char fp[NETWARP_MOST_FP_BYTES];
 } base;
 
 static long long host_ns(void)
@@ -156,7 +157,7 @@ static int find_cycle(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si,
 
 	memcpy(base.gp, regs->gp, sizeof(base.gp));
 	netwarp_fetch_fp(id, regs);
-	memcpy(base.fp, regs->fp, sizeof(base.fp));
+	memcpy(base.fp, regs->fp, NETWARP_FP_BYTES);
 	for (steps = 1; steps <= most; steps++) {
 		sig = step(id, regs, si);
 		if (sig)
@@ -166,7 +167,7 @@ static int find_cycle(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si,
 		if (compare(base.gp, regs->gp))
 			continue;
 		netwarp_fetch_fp(id, regs);
-		if (!memcmp(base.fp, regs->fp, sizeof(base.fp)) && netwarp_touched_same()) {
+		if (!memcmp(base.fp, regs->fp, NETWARP_FP_BYTES) && netwarp_touched_same()) {
 			*period = steps;
 			return 0;
 		}
@@ -181,7 +182,7 @@ static int find_cycle(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si,
 static unsigned long long memory_hash(struct mm_id *id, struct uml_pt_regs *regs)
 {
 	netwarp_fetch_fp(id, regs);
-	return netwarp_touched_hash() ^ netwarp_hash(regs->fp, sizeof(base.fp));
+	return netwarp_touched_hash() ^ netwarp_hash(regs->fp, NETWARP_FP_BYTES);
 }
 
 /* Goes on to the smallest state of a cycle of `period` steps: by registers, and then by what they do not show. */

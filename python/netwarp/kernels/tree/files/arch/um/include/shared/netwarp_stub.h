@@ -7,6 +7,10 @@
 #include <mm_id.h>
 #include <sysdep/ptrace.h>
 
+/* The FPU state of a program, and the most room that one takes. */
+#define NETWARP_FP_BYTES	(MAX_FP_NR * sizeof(unsigned long))
+#define NETWARP_MOST_FP_BYTES	NETWARP_FP_BYTES
+
 /* Chosen at boot. */
 extern int netwarp_by_seccomp;
 

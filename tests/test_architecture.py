@@ -245,6 +245,7 @@ def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> N
 @pytest.mark.parametrize(
     ("module", "sources"), [("netwarp.lab.build", RESOLUTION), ("netwarp.analysis.run.metrics", SOURCES)]
 )
+@pytest.mark.slow
 def test_what_decides_a_result_is_in_its_digest(module: str, sources: tuple[str, ...]) -> None:
     """All modules that are loaded for making labs, or for computing metrics.
 

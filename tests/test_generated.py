@@ -58,6 +58,7 @@ def test_a_changed_column_makes_every_copy_stale(changed: dict[str, str], monkey
     assert set(generate.stale()) == OF_TABLES
 
 
+@pytest.mark.slow
 def test_an_added_column_makes_every_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     added = replace(ACKS.columns[-1], name="bbr_state")
     _with(replace(ACKS, columns=(*ACKS.columns, added)), monkeypatch)
@@ -119,11 +120,13 @@ def test_a_datagram_holds_its_head() -> None:
     assert recorder_layout.structs()["payload"].size == constants.MIN_PAYLOAD_BYTES
 
 
+@pytest.mark.slow
 def test_a_changed_constant_makes_the_agents_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "ETHERNET_HEADER_BYTES", 18)
     assert generate.stale() == ["agent/src/constants.rs"]
 
 
+@pytest.mark.slow
 def test_a_changed_field_of_a_kind_makes_the_agents_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass(frozen=True, slots=True, kw_only=True)
     class WithPauses(KINDS["ping"].lab):  # type: ignore[misc]

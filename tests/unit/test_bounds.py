@@ -97,6 +97,7 @@ CASES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_each_is_refused_before_any_work(name: str) -> None:
     text, bound = CASES[name]

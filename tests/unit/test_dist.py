@@ -47,6 +47,7 @@ def a_package(files: dict[str, bytes], links: dict[str, str] | None = None) -> b
     )
 
 
+@pytest.mark.slow
 def test_the_same_files_are_the_same_wheel_which_pip_installs_with_their_modes(tmp_path: Path) -> None:
     files = {"an_example/__init__.py": File(b""), "an_example/run": File(b"#!/bin/sh\necho works\n", True)}
     wheel = a_wheel("an-example", files)

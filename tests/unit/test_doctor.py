@@ -183,6 +183,7 @@ assert libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(buffer))), 0, 0
 LOOK = "from netwarp.steps import doctor; print(next(f.ok for f in doctor.diagnose() if f.name == 'ptrace'))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "allowed"), [("", "True"), (FORBID, "False")])
 def test_tracing_is_tried_for_real(before: str, allowed: str) -> None:
     """Needs a machine that allows ptrace, as every lab does."""

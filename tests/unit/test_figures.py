@@ -217,6 +217,7 @@ def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...]
         ("box", "seed", "box"),
     ],
 )
+@pytest.mark.slow
 def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None:
     write_metrics(tmp_path / "r", (5, 50, 500), ("cubic", "bbr"), 3)
     axes = [axis for axis in by.split(",") if axis]
@@ -312,6 +313,7 @@ def test_a_map_pools_nothing(tmp_path: Path) -> None:
     assert all(len(values) == 1 for chart in maps for values in chart.cells.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, 3.33])
 def test_a_map_of_many_columns_can_be_read(tmp_path: Path, width: float) -> None:
     write_metrics(tmp_path / "r", tuple(range(1000, 26000, 1000)), ("cubic", "bbr"), 1)

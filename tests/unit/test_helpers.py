@@ -20,6 +20,7 @@ def _tasks(folder: Path) -> list[Task]:
     return [Task(spec, folder / f"f{number}", False, ("svg",)) for number in range(3)]
 
 
+@pytest.mark.slow
 def test_helpers_are_shared_and_draw_what_this_process_draws(tmp_path: Path) -> None:
     alone = draw(_tasks(tmp_path / "alone"))
     with helpers() as outer:
@@ -50,6 +51,7 @@ def test_a_helper_that_dies_is_noticed(tmp_path: Path) -> None:
         ("netwarp.plots.charts.kinds", {"polars", "pyarrow", "pydantic"}),
     ],
 )
+@pytest.mark.slow
 def test_what_does_not_draw_loads_no_matplotlib_and_what_draws_no_tables(module: str, unneeded: set[str]) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -332,6 +332,7 @@ def test_the_terminal_shows_what_it_must_not_obey() -> None:
     assert "\x1b[32m" in text, "styles of netwarp's own are still sent"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["list"], ["show", "bufferbloat"]])
 def test_a_closed_pipe_is_not_a_verdict(arguments: list[str]) -> None:
     command = [sys.executable, str(Path(sys.executable).parent / "netwarp"), *arguments]

@@ -16,12 +16,14 @@ def most(share: float, trials: int) -> float:
     return share + 3.3 * sqrt(share * (1 - share) / trials)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_the_interval_of_an_expectation_holds_a_right_value(name: str, seeds: int) -> None:
     assert interval_misses(name, seeds, TRIALS) <= most(interval_claim(name, seeds), TRIALS)
 
 
+@pytest.mark.slow
 def test_students_interval_alone_would_not() -> None:
     """The test above can fail: of 20 exponential values Student's interval misses more than one mean of a thousand."""
     assert interval_misses("exponential", 20, TRIALS, mean_interval) > most(0.001, TRIALS)
@@ -41,6 +43,7 @@ def test_of_many_values_the_farthest_are_left_out() -> None:
     assert found.low == 199 - found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False], ids=["pairs", "no pairs"])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_comparison_keeps_its_error_rate_and_its_intervals(name: str, paired: bool) -> None:

@@ -36,6 +36,7 @@ def start(tmp_path: Path, command: Sequence[str | Path], module: str, number: in
     return subprocess.run(words, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("module", MODULES)
 def test_a_signal_at_the_start_ends_the_command(module: str, number: signal.Signals, tmp_path: Path) -> None:
@@ -49,6 +50,7 @@ def test_a_signal_at_the_start_ends_the_module(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
+@pytest.mark.slow
 def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
     """As for a background job of a shell without job control."""
     ignoring = ["env", "--ignore-signal=INT", sys.executable, "-m", "netwarp"]

@@ -69,6 +69,7 @@ def changed(lab: Any, keys: tuple[Any, ...]) -> tuple[Any, Any]:
     return whole, found
 
 
+@pytest.mark.slow
 def test_no_field_is_added_or_left_out() -> None:
     lab = json.loads(json.dumps(example().as_json()))
     assert fits(lab)

@@ -32,6 +32,7 @@ def test_its_making_can_be_ended() -> None:
         build_lab(run, check=ended)
 
 
+@pytest.mark.slow
 def test_routes_lead_to_every_other_subnet_and_nowhere_else() -> None:
     """A hundred nodes: what a node's routes and its own subnets cover is all subnets, each once."""
     lab = lab_of(grid(10, 10))

@@ -414,6 +414,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         load_scenario("buferbloat")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.text(alphabet='[]{}="\n.abc1', max_size=80)))
 def test_any_text_is_refused_without_a_traceback(text: str) -> None:
@@ -421,6 +422,7 @@ def test_any_text_is_refused_without_a_traceback(text: str) -> None:
         parse_scenario(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_damaged_scenarios_load_or_are_refused(data: st.DataObject) -> None:

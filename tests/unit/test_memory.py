@@ -21,6 +21,7 @@ def room(_place: Path) -> int:
     return 300 * MB + ROOM_BYTES
 
 
+@pytest.mark.slow
 def test_runs_at_once_never_take_more_than_there_is(tmp_path: Path) -> None:
     """Four of 160 MB in 300 MB: one at a time, and each gets its turn."""
     running, most, done = 0, 0, 0
@@ -62,6 +63,7 @@ def test_who_waits_can_be_cancelled(tmp_path: Path) -> None:
             assert cancelled.is_set()
 
 
+@pytest.mark.slow
 def test_a_reservation_ends_with_its_process(tmp_path: Path) -> None:
     program = f"""
 import os, threading

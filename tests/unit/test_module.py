@@ -202,6 +202,7 @@ def test_a_file_that_the_command_line_names_is_in_the_current_directory(
         "tcp_register_congestion_control (& ",
     ],
 )
+@pytest.mark.slow
 def test_no_text_takes_more_than_its_length(text: str) -> None:
     """Its author may be hostile. If time grows with the square of the length, these take minutes."""
     cpu_s = time.process_time()

@@ -118,6 +118,7 @@ def test_how_many_runs_would_settle_it() -> None:
     assert needed_runs(paired_shift(np.array([9.0, 9.1])), 1, 0.05) == 6, "no test needs fewer"
 
 
+@pytest.mark.slow
 def test_what_needed_runs_says_is_enough() -> None:
     """With so many pairs the difference is found about as often as the power of 80 % promises."""
     random = np.random.default_rng(4)

@@ -43,6 +43,7 @@ def test_a_whole_stream(tmp_path: Path) -> None:
     assert run.scan("pings").head(150).collect().height == 150
 
 
+@pytest.mark.slow
 def test_a_stream_cut_anywhere_is_read_to_its_last_whole_batch(tmp_path: Path) -> None:
     path = write_table(tmp_path, "pings", pings(1000), batch_rows=100)
     content = path.read_bytes()
@@ -238,6 +239,7 @@ def test_metrics_are_computed_again_only_if_something_has_changed(
     assert not is_current(run)
 
 
+@pytest.mark.slow
 def test_a_scan_over_many_runs_is_one_source(tmp_path: Path) -> None:
     """polars' plan of it does not grow with the runs; labels alone have a row for each of the table's."""
     plans = []

@@ -165,6 +165,7 @@ def _loaded_by(code: str, folder: Path) -> tuple[bool, set[str]]:
     return looked == "1", set(modules)
 
 
+@pytest.mark.slow
 def test_nothing_is_looked_up_for_what_the_core_has(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(DUMBBELL)
     code = "from netwarp.scenario import load_scenario; load_scenario('lab.toml'); load_scenario('bufferbloat')"

@@ -125,6 +125,7 @@ def _leave(_: Case) -> None:
         pytest.param(_leave, ["left"], marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_each_kind_of_failure_is_seen(tmp_path: Path, action: Callable[..., object], kinds: list[str]) -> None:
     assert _attacked(tmp_path, action, seconds=1 if "hang" in kinds else 60) == kinds
 

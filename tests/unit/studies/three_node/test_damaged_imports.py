@@ -54,6 +54,7 @@ def test_the_samples_themselves_are_read(scripts: Path) -> None:
     assert not [note for note in imported(scripts) if "missing" not in note]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", repeated(60))
 def test_no_damage_is_a_fault(scripts: Path, seed: int) -> None:
     """Complete, from the files to the metrics: every refusal is a sentence."""
@@ -66,6 +67,7 @@ def test_no_damage_is_a_fault(scripts: Path, seed: int) -> None:
         assert 0 < len(str(error)) < 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["iperf3-3.12-tcp.json", "iperf3-3.12-udp.json"])
 def test_damaged_tests_are_read_or_refused(tmp_path: Path, name: str) -> None:
     whole, file = (SAMPLES / name).read_bytes(), tmp_path / "test.json"
@@ -84,6 +86,7 @@ def test_damaged_tests_are_read_or_refused(tmp_path: Path, name: str) -> None:
     assert outcomes == {"read", "refused"}
 
 
+@pytest.mark.slow
 def test_damaged_text_is_read_or_refused() -> None:
     for name in ("ss-6.1-client.txt", "ifstat.log"):
         whole = (SAMPLES / name).read_bytes()

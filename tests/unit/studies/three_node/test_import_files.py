@@ -72,6 +72,7 @@ def test_a_log_that_cannot_be_used_says_why(text: str, why: str) -> None:
         read_ifstat(text, "eth9")
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(max_size=200) | st.text("0123456789.:na/ \nKBpsinout", max_size=200).map(HEADINGS.__add__))
 def test_any_log_is_read_or_refused(text: str) -> None:

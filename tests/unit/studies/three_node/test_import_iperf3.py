@@ -238,6 +238,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(keys=st.sampled_from(KEYS), value=NESTED, protocol=st.sampled_from(["tcp", "udp"]))
 def test_no_value_in_any_place_is_too_much(

@@ -168,6 +168,7 @@ WORD = st.sampled_from((HEAD + ENDS + V4 + V5 + V6).split()) | st.text(max_size=
 LINE = st.builds("{}{}".format, st.sampled_from(["", "\t ", "ESTAB 0 0 "]), st.lists(WORD, max_size=12).map(" ".join))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(LINE | st.sampled_from([HEAD, ENDS, V4, V5, V6, "10:00:00"]), max_size=12).map("\n".join))
 def test_any_words_in_any_order_give_rows_that_fit(text: str) -> None:
@@ -178,6 +179,7 @@ def test_any_words_in_any_order_give_rows_that_fit(text: str) -> None:
 NUMBERS = st.integers(-10, 2**70) | st.floats() | st.text(max_size=6)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.sampled_from(V5.split()), NUMBERS)
 def test_any_value_of_any_word_gives_a_row_that_fits(word: str, value: object) -> None:

@@ -84,7 +84,7 @@ fn run(backend: &'static dyn Backend, dir: &Path) -> Result<Facts> {
     );
     match &lab.exec {
         Some(command) => exec::run(backend, &lab, command, dir),
-        None => crate::run::run(backend, lab, dir).map(|kept| kept.facts()),
+        None => crate::run::run(backend, lab, dir),
     }
 }
 

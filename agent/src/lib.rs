@@ -3,6 +3,7 @@
 //! supervisor of a lab in namespaces of the host (`host`). On a machine that is a node of a lab it is that machine's
 //! session with netwarp (`node`).
 
+mod awaited;
 mod backend;
 mod cells;
 mod confine;

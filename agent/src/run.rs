@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use serde_json::{Map, Value, json};
 
+use crate::awaited::{Awaited, Held};
 use crate::backend::Backend;
 use crate::lab::{Change, Lab, Wire};
 use crate::machine::changes::Kept;
@@ -14,8 +16,8 @@ use crate::time::{exact_timers, monotonic_ns, sleep_until};
 use crate::traffic::{self, Flows};
 use crate::tuners::Tuners;
 
-/// Runs a lab to its end and leaves its tables in `dir`.
-pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Kept> {
+/// Runs a lab to its end and leaves its tables in `dir`. Returns the facts for outcome.json.
+pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Map<String, Value>> {
     let mut lab = backend.part(lab)?;
     backend.configure(&lab.machine)?;
     backend.load_modules(&lab.modules)?;
@@ -26,19 +28,30 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Kept> 
     let lab = &lab;
     let mut execution = Execution::prepare(&network, lab, dir)?;
     execution.start_recording()?;
+    let mut awaited = Awaited::new(backend, lab);
+    let mut happened = Vec::new();
     for (number, event) in schedule(lab).into_iter().enumerate() {
         let at_ns = lab.t0_ns + event.at_ns;
+        while let Some(held) = awaited.wait_until(at_ns)? {
+            execution.happen(&held)?;
+            happened.push(held);
+        }
         if !backend.wait_until(at_ns)? {
             ensure!(number > 0, "it was stopped before it began");
             execution.stop_early()?;
-            return execution.finish(dir, STOPPED_PATIENCE_NS);
+            return Ok(execution.finish(dir, STOPPED_PATIENCE_NS)?.facts());
         }
         if number == 0 {
             backend.begun(at_ns)?;
         }
         execution.act(&event)?;
     }
-    execution.finish(dir, PATIENCE_NS)
+    let mut facts = execution.finish(dir, PATIENCE_NS)?.facts();
+    if !happened.is_empty() {
+        let moment = |held: &Held| (held.number.to_string(), json!(held.at_ns));
+        facts.insert("happened".into(), happened.iter().map(moment).collect());
+    }
+    Ok(facts)
 }
 
 /// A network with its flows, and what records them.
@@ -107,6 +120,11 @@ impl<'a> Execution<'a> {
             self.wires.insert(change.index, wire.clone());
         }
         Ok(())
+    }
+
+    /// Carries out a change whose condition holds now.
+    pub fn happen(&mut self, held: &Held) -> Result<()> {
+        (held.changes.iter()).try_for_each(|&index| self.change(&self.lab.changes[index]))
     }
 
     /// Ends the flows at this moment, which was not known before, and takes a last sample.
@@ -187,10 +205,12 @@ pub fn schedule(lab: &Lab) -> Vec<Event> {
         });
     }
     for (index, change) in lab.changes.iter().enumerate() {
-        events.push(Event {
-            at_ns: change.at_ns,
-            action: Action::Change(index),
-        });
+        if change.when.is_none() {
+            events.push(Event {
+                at_ns: change.at_ns,
+                action: Action::Change(index),
+            });
+        }
     }
     events.sort();
     events

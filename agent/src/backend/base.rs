@@ -9,7 +9,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
-use crate::lab::{Capture, Lab, Machine, Module};
+use crate::lab::{Capture, Condition, Lab, Machine, Module};
 use crate::machine;
 use crate::machine::program::Rules;
 use crate::machine::programs::ProgramRoot;
@@ -115,6 +115,12 @@ pub trait Backend: Sync {
     fn wait_until(&self, at_ns: i64) -> Result<bool> {
         wait_until(at_ns);
         Ok(true)
+    }
+
+    /// A file that becomes readable at the first ACK from now on after which a condition holds, and then contains its
+    /// time. Only netwarp's own kernel looks at each ACK.
+    fn probe(&self, _condition: &Condition) -> Result<File> {
+        bail!("the engine {} does not see each ACK", self.name())
     }
 
     /// How the two ends of a link are connected.

@@ -11,7 +11,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Context, Result};
 
 use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
-use crate::lab::{Capture, Lab, Machine, Module, Recorded};
+use crate::lab::{Capture, Condition, Lab, Machine, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
@@ -23,6 +23,7 @@ const CAPTURES: &str = "/proc/netwarp_capture";
 const RANDOMNESS: &str = "/proc/netwarp_chance";
 const COSTS: &str = "/proc/netwarp_costs";
 const SENDER: &str = "/proc/netwarp_send";
+const PROBE: &str = "/proc/netwarp_probe";
 const STDOUT: &str = "/proc/netwarp_stdout";
 const STDERR: &str = "/proc/netwarp_stderr";
 const CHARGED: &str = "/proc/netwarp_charged";
@@ -74,6 +75,22 @@ impl Backend for Uml {
     fn configure(&self, settings: &Machine) -> Result<()> {
         machine::limit_open_files(settings.open_files)?;
         sysctl::write(&settings.sysctl)
+    }
+
+    fn probe(&self, condition: &Condition) -> Result<File> {
+        let mut file = OpenOptions::new().read(true).write(true).open(PROBE)?;
+        let Condition {
+            source_port,
+            destination_port,
+            variable,
+            relation,
+            value,
+            ..
+        } = condition;
+        let line = format!("{source_port} {destination_port} {variable} {relation} {value}");
+        file.write_all(line.as_bytes())
+            .with_context(|| format!("{PROBE}: {line}"))?;
+        Ok(file)
     }
 
     fn load_modules(&self, modules: &[Module]) -> Result<()> {

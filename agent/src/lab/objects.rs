@@ -371,7 +371,7 @@ pub enum Distribution {
 
 /// A change of one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
 ///
-/// None means unchanged.
+/// None means unchanged. With a condition, `at_ns` is the time from which this counts; after the run, when it held.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -389,6 +389,8 @@ pub struct Change {
     pub tc: Vec<String>,
     /// the whole wire afterwards
     pub wire: Option<Wire>,
+    /// None: at its time
+    pub when: Option<Condition>,
 }
 
 /// A queue from an instant of the run on: the present queue is changed `in_place`, or replaced.
@@ -404,6 +406,27 @@ pub struct NewQueue {
     pub options: Vec<String>,
     /// the present queue is changed; otherwise it is replaced
     pub in_place: bool,
+}
+
+/// A state of a sender: the first ACK after which it holds brings a change.
+///
+/// Changes of one link happen in the order of their numbers, each after the one before.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// of the change in the scenario; both ends of a link share it
+    pub number: u32,
+    pub flow: String,
+    /// of the connection, as its data goes
+    pub source_port: u16,
+    pub destination_port: u16,
+    /// a column of `acks`, or a variable that the congestion control exports
+    pub variable: String,
+    /// <, <=, >, >=, == or !=
+    pub relation: String,
+    /// in the unit of the column
+    pub value: i64,
 }
 
 /// A program that tunes a node, from before the flows to the run's end.

@@ -111,9 +111,10 @@ class FoundFields(TypedDict, total=False):
 
 class AgentOutcome(CommandFacts, total=False):
     """The agent's report about a run; `overdue` says why a command counts as failed, `changes` are those of
-    links that it asked for."""
+    links that it asked for, `happened` the times of the scenario's changes that waited for a state, by number."""
 
     status: RunStatus
     reason: str
     overdue: str
     changes: list[Json]
+    happened: dict[str, int]

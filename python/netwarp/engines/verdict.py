@@ -1,6 +1,6 @@
 """The outcome of a run in a virtual machine, from the guard's report, the agent's and the console."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from netwarp.engines.base import Job, Outcome
@@ -41,11 +41,16 @@ def judged(
     found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     if outcome and (asked := outcome.get("changes")):
         found["changes"] = _with_asked(job, asked)
+    happened = outcome.get("happened", {}) if outcome else {}
+    awaited = {change.when.number: change.when for change in job.lab.changes if change.when is not None}
+    if awaited:
+        found["changes"] = _with_moments(job, happened)
     stopped = blamed or _killed(job, directory, report)
     # Causes come before their consequences.
     before = out_of_memory(directory)
     after = (
         out_of_mappings(directory),
+        _never_held(number for number in awaited if str(number) not in happened),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reasons = (before, stopped or _failure(job, outcome, directory, report), *after)
@@ -62,6 +67,22 @@ def _with_asked(job: Job, asked: Sequence[Json]) -> list[Json]:
     """The lab's changes with those that its command asked for, in order of time."""
     changes = [*as_list(job.lab.as_json()["changes"]), *asked]
     return sorted(changes, key=lambda change: int(str(as_table(change)["at_ns"])))
+
+
+def _with_moments(job: Job, happened: Mapping[str, int]) -> list[Json]:
+    """The lab's changes that happened, in order of time; those that waited for a state at the moment when it came."""
+    changes: list[dict[str, Json]] = []
+    for change in job.lab.changes:
+        moment = change.at_ns if change.when is None else happened.get(str(change.when.number))
+        if moment is not None:
+            changes.append({**change.as_json(), "at_ns": moment})
+    return [*sorted(changes, key=lambda change: int(str(change["at_ns"])))]
+
+
+def _never_held(numbers: Iterable[int]) -> str | None:
+    """Say which changes of the scenario did not happen; None if all did."""
+    names = [f"changes.{number}" for number in numbers]
+    return f"the state that {names[0]} waits for never came" if names else None
 
 
 def _starvation(job: Job, report: GuardReport) -> Iterator[str]:

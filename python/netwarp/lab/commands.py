@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from netwarp.flows import kind_of
 from netwarp.lab.tc import change_rate
-from netwarp.lab_format.model import Lab, LabEnd, LabFlowChange, LabLink, LabOpportunities
+from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlowChange, LabLink, LabOpportunities
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.values.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.values.fields import NODE_WIRE
@@ -108,7 +108,7 @@ def _change_lines(lab: Lab) -> list[str]:
     lines: list[str] = []
     ends = {end.index: end for link in lab.links for end in link.ends}
     for change in lab.changes[:MAX_CHANGES]:
-        at = f"# at {format_duration(change.at_ns)}:"
+        at = f"# {_moment(change)}:"
         end = ends[change.index]
         tc = (*change_rate(end.interface, end.shaper, change.rate_bps), *change.tc)
         lines += [f"{at} tc -n {change.node} {line}" for line in tc]
@@ -121,6 +121,14 @@ def _change_lines(lab: Lab) -> list[str]:
     if more:
         lines.append(f"# … and {len(more)} more changes, the last at {format_duration(more[-1].at_ns)}")
     return lines
+
+
+def _moment(change: LabChange) -> str:
+    if change.when is None:
+        return f"at {format_duration(change.at_ns)}"
+    since = f"from {format_duration(change.at_ns)} on, " if change.at_ns else ""
+    when = change.when
+    return f"{since}at the first ACK with {when.flow}.{when.variable} {when.relation} {when.value}"
 
 
 def _in(node: str, command: str) -> str:

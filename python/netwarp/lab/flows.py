@@ -9,8 +9,9 @@ from netwarp.flows import FlowBase, kind_of
 from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
-from netwarp.lab_format.model import LabFlow, LabFlowChange
+from netwarp.lab_format.model import LabCondition, LabFlow, LabFlowChange
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.condition import Condition
 from netwarp.scenario.model.flow_timeline import flow_timeline
 from netwarp.scenario.model.timeline import FlowState
 
@@ -30,6 +31,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"
             phase = group if flow.starts_together else name
+            source_port, destination_port = ports(len(flows))
             start, duration = _times(network.scenario, flow, phase, sizes.base_rtt_ns[group], seed)
             flows.append(
                 LabFlow(
@@ -42,8 +44,8 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
                     family=flow.family,
                     source=source,
                     destination=destination,
-                    source_port=FIRST_SOURCE_PORT + len(flows),
-                    destination_port=FIRST_DESTINATION_PORT + len(flows),
+                    source_port=source_port,
+                    destination_port=destination_port,
                     start_ns=start,
                     duration_ns=duration,
                     seed=seed_for(seed, "flow", name),
@@ -52,6 +54,33 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
                 )
             )
     return tuple(flows)
+
+
+def ports(number: int) -> tuple[int, int]:
+    """The source's and the destination's port of the flow with this id."""
+    return FIRST_SOURCE_PORT + number, FIRST_DESTINATION_PORT + number
+
+
+def condition_of(scenario: Scenario, number: int, condition: Condition) -> LabCondition:
+    """The condition of the scenario's change `number`, with the ports of the flow's data."""
+    group, _, place = condition.flow.rpartition(".")
+    name, first = group or condition.flow, 0
+    for other, flow in scenario.flows.items():
+        if other == name:
+            break
+        first += flow.count
+    source, destination = ports(first + (int(place) if group else 0))
+    if kind_of(scenario.flows[name].tool).reverse:
+        source, destination = destination, source
+    return LabCondition(
+        number=number,
+        flow=condition.flow,
+        source_port=source,
+        destination_port=destination,
+        variable=condition.variable,
+        relation=condition.relation,
+        value=condition.value,
+    )
 
 
 def _addresses(network: NetworkGraph, sizes: Sizes, group: str) -> tuple[str, str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netwarp.lab.draws import seed_for
+from netwarp.lab.flows import condition_of
 from netwarp.lab.network import Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.lab.tc import change_queue, set_up
 from netwarp.lab_format.model import (
     LabChange,
+    LabCondition,
     LabEnd,
     LabLink,
     LabNewQueue,
@@ -19,7 +21,7 @@ from netwarp.lab_format.model import (
 )
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.scenario.model.opportunities import BYTES, OVERHEAD_BYTES, Opportunities
-from netwarp.scenario.model.timeline import State
+from netwarp.scenario.model.timeline import State, awaited_changes
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_MS, NS_PER_S
 from netwarp.values.qdisc import Qdisc
 from netwarp.values.wire import bits_within, limit_pkts, longest_delay_ns
@@ -93,6 +95,7 @@ def _build_end(
         wire=wires[0],
     )
     later: list[LabChange] = []
+    awaited = _conditions(network, hop)
     for number, (at_ns, state) in enumerate(timeline[1:], start=1):
         new_queue = _new_queue(queues[number - 1], queues[number])
         later.append(
@@ -106,9 +109,17 @@ def _build_end(
                 queue=new_queue,
                 tc=change_queue(device, new_queue),
                 wire=wires[number] if wires[number] != wires[number - 1] else None,
+                when=awaited[number - 1] if awaited else None,
             )
         )
     return end, later
+
+
+def _conditions(network: NetworkGraph, hop: Hop) -> tuple[LabCondition, ...]:
+    """The conditions of the moments of a timeline after the first, if they wait for states; empty otherwise."""
+    awaited = awaited_changes(network.scenario, network.names[hop.link], hop.direction)
+    whens = ((index, network.scenario.changes[index].when) for index in awaited)
+    return tuple(condition_of(network.scenario, index, when) for index, when in whens if when is not None)
 
 
 def _queues(qdiscs: Sequence[Qdisc]) -> list[LabQueue]:

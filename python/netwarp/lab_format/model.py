@@ -210,10 +210,26 @@ class LabRoute(LabObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabCondition(LabObject):
+    """A state of a sender: the first ACK after which it holds brings a change.
+
+    Changes of one link happen in the order of their numbers, each after the one before.
+    """
+
+    number: Annotated[UInt32, meaning("of the change in the scenario; both ends of a link share it")]
+    flow: Name
+    source_port: Annotated[Port, meaning("of the connection, as its data goes")]
+    destination_port: Port
+    variable: Annotated[str, meaning("a column of `acks`, or a variable that the congestion control exports")]
+    relation: Annotated[str, meaning("<, <=, >, >=, == or !=")]
+    value: Annotated[Int64, meaning("in the unit of the column")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabChange(LabObject):
     """A change of one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
 
-    None means unchanged.
+    None means unchanged. With a condition, `at_ns` is the time from which this counts; after the run, when it held.
     """
 
     at_ns: Time
@@ -225,6 +241,7 @@ class LabChange(LabObject):
     queue: LabNewQueue | None = None
     tc: Annotated[Words, meaning("lines for tc that change the queue; the agent runs them")] = ()
     wire: Annotated[LabWire | None, meaning("the whole wire afterwards")] = None
+    when: Annotated[LabCondition | None, meaning("null: at its time")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import cast
 from netwarp.common.agent import AgentError, confinement_here, find_agent
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable, withheld
-from netwarp.engines.host.needs import impairments, opportunities, sysctls, used_sections
+from netwarp.engines.host.needs import impairments, of_own_kernel, sysctls, used_sections
 from netwarp.engines.host.probe import Refused, probe
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.programs import (
@@ -118,8 +118,7 @@ class HostEngine:
             if name in refused.sysctls:
                 yield keys, f"{refused.sysctls[name]}; a network namespace does not have every sysctl"
         for key, section in sections:
-            for keys in opportunities(key, section):
-                yield keys, "delivery opportunities (of a Mahimahi trace) need netwarp's own kernel; use the engine uml"
+            yield from of_own_kernel(key, section)
 
     @property
     def warnings(self) -> Sequence[str]:

@@ -30,12 +30,18 @@ def impairments(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
                         yield (*key, number, "outage"), "outage"
 
 
-def opportunities(key: Keys, section: Any) -> Iterator[Keys]:
-    """Find links that follow a trace of delivery opportunities: the place."""
-    if isinstance(section, Link):
-        traces = [section.trace.of(direction) for direction in _DIRECTIONS]
-        if any(trace is not None and trace.opportunities for trace in traces):
-            yield (*key, "trace")
+def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
+    """Find what only netwarp's own kernel has: the place, and a sentence."""
+    instead = "netwarp's own kernel; use the engine uml"
+    match section:
+        case Link():
+            traces = [section.trace.of(direction) for direction in _DIRECTIONS]
+            if any(trace is not None and trace.opportunities for trace in traces):
+                yield (*key, "trace"), f"delivery opportunities (of a Mahimahi trace) need {instead}"
+        case tuple():
+            for number, item in enumerate(section):
+                if isinstance(item, Change) and item.when is not None:
+                    yield (*key, number, "when"), f"a change at an ACK needs {instead}"
 
 
 def sysctls(key: Keys, section: Any) -> Iterator[tuple[Keys, tuple[str, str]]]:

@@ -15,7 +15,7 @@ from netwarp.common.agent import AgentError, find_agent
 from netwarp.common.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable_there, withheld_there
-from netwarp.engines.host.needs import impairments, opportunities, used_sections
+from netwarp.engines.host.needs import impairments, of_own_kernel, used_sections
 from netwarp.engines.programs import digest_of, program_names
 from netwarp.engines.reports import RunFacts
 from netwarp.engines.ssh.answers import Built, Ended, Lacks, Surveyed
@@ -175,8 +175,7 @@ class SshEngine:
         for node, answer in answers.items():
             yield from _lacking(node, answer.refused, features, impaired)
         for key, section in sections:
-            for keys in opportunities(key, section):
-                yield keys, "delivery opportunities (of a Mahimahi trace) need netwarp's own kernel; use the engine uml"
+            yield from of_own_kernel(key, section)
 
     @property
     def warnings(self) -> Sequence[str]:

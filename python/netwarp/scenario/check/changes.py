@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from netwarp.flows import kind_of
 from netwarp.scenario.check import qdiscs
 from netwarp.scenario.check.flow_changes import check_flow_change, check_flow_timeline
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Change, Link, Scenario
+from netwarp.scenario.model.condition import COLUMNS, Condition
 from netwarp.scenario.model.flow_timeline import FLOW_PROPERTIES
-from netwarp.scenario.model.timeline import CHANGEABLE, TimelineError, occurrences, timeline, values_of
+from netwarp.scenario.model.timeline import (
+    CHANGEABLE,
+    TimelineError,
+    awaited_changes,
+    occurrences,
+    timeline,
+    values_of,
+)
 from netwarp.scenario.source import Keys
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S
 from netwarp.values.units import format_duration, format_rate
 
 Found = tuple[Keys, str]
+_ANY_MTU = 1500
+"""The number of a flow's connections does not depend on it."""
 
 
 def check_changes(scenario: Scenario) -> Iterator[Found]:
@@ -53,6 +64,10 @@ def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Fo
         yield keys, f"names {what}; name one of the two"
         return
     yield from _check_times(keys, change, scenario)
+    if change.when is not None:
+        yield from _check_condition(index, change, change.when, scenario)
+    elif "at" not in change.model_fields_set:
+        yield keys, "does not say when: give `at`, a time of the run, or `when`, a state of a flow"
     if change.flow is not None:
         yield from check_flow_change(index, change, scenario)
         return
@@ -80,6 +95,51 @@ def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Fo
                     (*keys, field),
                     f'the {field} of link "{change.link}" from "{node}" follows its trace; a change cannot set it, too',
                 )
+
+
+def _check_condition(index: int, change: Change, when: Condition, scenario: Scenario) -> Iterator[Found]:
+    """A change that waits for a state: which it may be, and that no other change of its link has a time."""
+    keys: Keys = ("changes", index, "when")
+    if change.link is None:
+        yield keys, "only a change of a link can wait for a state"
+    for field in ("over", "repeat", "outage"):
+        if getattr(change, field) is not None:
+            yield ("changes", index, field), f"a change that waits for a state has no `{field}`"
+    others = (n for n, one in enumerate(scenario.changes) if one.link == change.link and one.when is None)
+    link = scenario.links.get(change.link or "")
+    if (other := next(others, None)) is not None:
+        yield (
+            keys,
+            f'changes.{other} of link "{change.link}" has a time; either all changes of a link wait or none',
+        )
+    elif link is not None and any(link.trace.of(direction) for direction in (0, 1)):
+        yield keys, f'link "{change.link}" follows a trace, so its changes cannot wait for states'
+    if scenario.command is not None:
+        yield keys, "beside a command no change waits for a state; it can change links itself (docs/exec.md)"
+    if not scenario.record.exact:
+        yield keys, "needs exact records, since the recorder sees each ACK; leave `record.exact` out"
+    yield from ((keys, why) for why in _check_state(when, scenario))
+
+
+def _check_state(when: Condition, scenario: Scenario) -> Iterator[str]:
+    group, _, number = when.flow.rpartition(".")
+    flow = scenario.flows.get(group or when.flow)
+    if flow is None:
+        yield f'there is no flow "{when.flow}"{did_you_mean(group or when.flow, scenario.flows)}'
+        return
+    if group and (flow.count == 1 or int(number) >= flow.count):
+        yield f'there is no flow "{when.flow}"; {_names(group, flow.count)}'
+    elif not group and flow.count != 1:
+        yield f'"{when.flow}" is a group; {_names(when.flow, flow.count)}'
+    one = kind_of(flow.tool)
+    if not one.built_in or one.transport != "tcp" or one.connections_of(flow.own_fields(_ANY_MTU)) != 1:
+        yield f"a `{flow.tool}` flow is not one TCP connection of netwarp's own, such as bulk's or request's"
+    elif when.variable not in COLUMNS and not scenario.loaded_modules:
+        yield f'a sender has no variable "{when.variable}"{did_you_mean(when.variable, COLUMNS)}'
+
+
+def _names(group: str, count: int) -> str:
+    return f"its flows are {group}.0 to {group}.{count - 1}" if count > 1 else f'write "{group}"'
 
 
 def _traced(link: Link, direction: int, field: str) -> bool:
@@ -149,7 +209,7 @@ def _check_timeline(name: str, direction: int, scenario: Scenario) -> Iterator[F
         why = qdiscs.refusal(before.queue or "pfifo", after.queue or "pfifo")
         if why:
             yield ("changes", change_of_queue(scenario, name, direction, at), "queue"), why
-    if rates:
+    if rates and not awaited_changes(scenario, name, direction):
         yield from _check_rates(name, direction, scenario, rates, frame_bits)
 
 

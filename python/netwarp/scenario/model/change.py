@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from netwarp.lab_format.wires import CHANGING
+from netwarp.scenario.model.condition import State
 from netwarp.values.fields import (
     Directed,
     Duration,
@@ -29,7 +30,20 @@ class Change(Model):
     [changes.md](changes.md) says what happens to packets that are queued or on the wire, and to flows.
     """
 
-    at: Duration = about("When the change happens, counted from the start of the run.", "2s", refused=["10s"])
+    at: Duration = about(
+        "When the change happens, counted from the start of the run. With `when`: the time from which this counts; "
+        "default: the start.",
+        "2s",
+        refused=["10s"],
+        default=0,
+    )
+    when: State | None = about(
+        "The change of a link happens at the first ACK of a flow after which this holds: a column of "
+        "[`acks`](records.md), or a variable that its congestion control exports ([modules.md](modules.md)).",
+        "web.0.snd_cwnd_pkts >= 20",
+        refused=["web.0.cwnd >= 20"],
+        default=None,
+    )
     link: str | None = about(
         "Which link changes. Give either this or `flow`.", "bottleneck", refused=["botleneck"], default=None
     )

@@ -108,6 +108,8 @@ def timeline(scenario: Scenario, link: str, direction: int) -> tuple[tuple[int, 
     trace = first.trace.of(direction)
     rate = None if trace and trace.opportunities else first.rate.of(direction)
     state = State(rate, queue, {found.name: getattr(first, found.name).of(direction) for found in PROPERTIES})
+    if awaited := awaited_changes(scenario, link, direction):
+        return _in_sequence(state, awaited, scenario, direction)
     states: dict[int, State] = {0: state}
     for at, changed in walk(scenario, _link_entries(scenario, link, direction), state, f'link "{link}"'):
         states[at] = changed
@@ -115,6 +117,26 @@ def timeline(scenario: Scenario, link: str, direction: int) -> tuple[tuple[int, 
             raise too_many(("changes",) if scenario.changes else ("links", link, "trace"), f'link "{link}"')
     known = _with_outages(states, _outages(scenario, link, direction))
     return without_repetition([(at, state) for at, state in known if at < scenario.duration])
+
+
+def awaited_changes(scenario: Scenario, link: str, direction: int) -> tuple[int, ...]:
+    """The indices of the changes of this direction that wait for a state: they happen one after another."""
+    return tuple(
+        index
+        for index, change in enumerate(scenario.changes)
+        if change.link == link and change.when is not None and values_of(change, direction)
+    )
+
+
+def _in_sequence(
+    state: State, indices: tuple[int, ...], scenario: Scenario, direction: int
+) -> tuple[tuple[int, State], ...]:
+    """The state at the start, and after each of these changes, with the time from which its condition counts."""
+    states = [(0, state)]
+    for index in indices:
+        state = state.with_values(values_of(scenario.changes[index], direction))
+        states.append((scenario.changes[index].at, state))
+    return tuple(states)
 
 
 def walk(scenario: Scenario, entries: list[Entry], state: S, subject: str) -> Iterator[tuple[int, S]]:

@@ -144,6 +144,8 @@ void __netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 	read_bbr(sk, &a);
 	netwarp_emit(&a, sizeof(a));
 	netwarp_emit_state(sk, a.time_ns, &a.tuple);
+	if (unlikely(netwarp_probing))
+		__netwarp_probe(sk, &a);
 }
 
 static int command(char *line)

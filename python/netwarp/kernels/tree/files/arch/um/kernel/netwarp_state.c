@@ -106,6 +106,20 @@ static s64 value_of(const void *state, const struct netwarp_member *m)
 	return 0;
 }
 
+bool netwarp_read_exported(struct sock *sk, const char *name, long long *value)
+{
+	struct netwarp_export *export = export_of(inet_csk(sk)->icsk_ca_ops);
+	unsigned int i;
+
+	for (i = 0; export && i < export->count; i++) {
+		if (strcmp(export->members[i].name, name))
+			continue;
+		*value = value_of(inet_csk_ca(sk), &export->members[i]);
+		return true;
+	}
+	return false;
+}
+
 void netwarp_emit_state(struct sock *sk, unsigned long long time_ns, const struct netwarp_tuple *t)
 {
 	struct netwarp_export *export = export_of(inet_csk(sk)->icsk_ca_ops);

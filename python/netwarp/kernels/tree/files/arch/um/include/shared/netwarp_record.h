@@ -3,6 +3,7 @@
 #ifndef __NETWARP_RECORD_H
 #define __NETWARP_RECORD_H
 
+struct netwarp_ack;
 struct netwarp_tuple;
 struct sk_buff;
 struct sock;
@@ -26,6 +27,13 @@ void netwarp_emit_counts(void);
 
 /* netwarp_state.c: what the socket's congestion control exports (netwarp.h), if anything. */
 void netwarp_emit_state(struct sock *sk, unsigned long long time_ns, const struct netwarp_tuple *t);
+
+/* netwarp_state.c: one variable that the socket's congestion control exports; whether there is one of this name. */
+bool netwarp_read_exported(struct sock *sk, const char *name, long long *value);
+
+/* netwarp_probe.c: whether a condition waits for an ACK; look whether it holds after this one. */
+extern bool netwarp_probing;
+void __netwarp_probe(struct sock *sk, const struct netwarp_ack *a);
 
 /* netwarp_network.c: record all namespaces and interfaces, and the packets of these; what is there at the end. */
 int netwarp_record_network(bool packets);

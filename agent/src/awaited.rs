@@ -166,3 +166,45 @@ fn sequences(lab: &Lab) -> Vec<Sequence> {
     };
     of_links.into_values().map(of_link).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Result<Lab> {
+        Ok(serde_json::from_str(include_str!("../testdata/lab.json"))?)
+    }
+
+    #[test]
+    fn the_ends_of_a_link_change_together() -> Result<()> {
+        let lab = example()?;
+        let found = sequences(&lab);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].steps.len(), 1);
+        assert_eq!(found[0].steps[0].changes.len(), 2);
+        Ok(())
+    }
+
+    #[test]
+    fn changes_of_one_link_wait_for_each_other() -> Result<()> {
+        let mut lab = example()?;
+        let mut later: Vec<_> = (lab.changes.iter())
+            .filter(|change| change.when.is_some())
+            .cloned()
+            .collect();
+        for when in later.iter_mut().filter_map(|change| change.when.as_mut()) {
+            when.number += 1;
+        }
+        // Wherever they are in the lab, the numbers decide.
+        lab.changes.splice(0..0, later);
+        let found = sequences(&lab);
+        let numbers: Vec<u32> = found[0]
+            .steps
+            .iter()
+            .map(|step| step.condition.number)
+            .collect();
+        assert_eq!((found.len(), numbers.len()), (1, 2));
+        assert_eq!(numbers[0] + 1, numbers[1]);
+        Ok(())
+    }
+}

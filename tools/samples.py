@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.dist.wheels import ROOT, netwarp_version
+from tools.dist.wheels import ROOT, netwarp_version, of_no_machine
 
 SAMPLES = ROOT / "tests/samples"
 RESULTS = ("flows", "exec", "imported")
@@ -120,15 +120,10 @@ def _netwarp(place: Path, *words: str) -> None:
 
 def pack(place: Path, file: Path) -> None:
     """Write the results of a directory into an archive, without times and owners of files."""
-
-    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
-        return member
-
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:xz", preset=9) as archive:
         for name in RESULTS:
-            archive.add(place / name, name, filter=plain)
+            archive.add(place / name, name, filter=of_no_machine)
     if len(content.getvalue()) > MOST_BYTES:
         sys.exit(f"The archive has {len(content.getvalue())} bytes, more than {MOST_BYTES}: make the runs smaller.")
     file.parent.mkdir(exist_ok=True)

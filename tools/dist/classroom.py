@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 
 from tools.dist.check import NAMES
 from tools.dist.programs import DistError
-from tools.dist.wheels import ROOT, netwarp_version
+from tools.dist.wheels import ROOT, netwarp_version, of_no_machine
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that netwarp is tested with."""
@@ -84,14 +84,8 @@ def pack(own: Sequence[Path], others: Sequence[Path], pythons: Sequence[str], di
         members = {path.name: path for path in (*FILES.iterdir(), listed)}
         members |= {f"wheels/{path.name}": path for path in (*own, *others)}
         for member, path in sorted(members.items()):
-            archive.add(path, f"{name}/{member}", filter=_plain)
+            archive.add(path, f"{name}/{member}", filter=of_no_machine)
     return directory / f"{name}.tar"
-
-
-def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The member without what differs between machines."""
-    member.mtime, member.uid, member.gid, member.uname, member.gname, member.mode = 0, 0, 0, "", "", 0o644
-    return member
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

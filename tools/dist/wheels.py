@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Mapping
@@ -111,6 +112,13 @@ class Wheel:
 def netwarp_version() -> str:
     """The version of netwarp, which all its wheels have."""
     return str(tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"])
+
+
+def of_no_machine(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The member of an archive without what differs between machines: times, owners, the umask."""
+    member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
+    member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+    return member
 
 
 def _tags() -> str:

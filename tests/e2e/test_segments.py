@@ -104,5 +104,5 @@ def test_marks_of_aggregates_are_what_the_sender_hears_of(runs: Runs) -> None:
     marked = int(values(run, "wire:r1", "queue")["marks"])
     told = run.scan("acks").select(pl.col("delivered_ce_pkts").max()).collect().item()
     largest = run.scan("packets").select(pl.col("segments").max()).collect().item()
-    assert largest > 1 and marked > 500
+    assert largest > 1 and marked > 100
     assert abs(marked - told) <= 0.05 * marked + largest

@@ -29,7 +29,7 @@ def dumbbell(
     seeds: int = 1,
     settings: tuple[str, ...] = (),
 ) -> Experiment:
-    """An experiment with one bottleneck; `flows`, `sweep` and `more` are lines of TOML."""
+    """An experiment with one bottleneck; `flows`, `sweep` and `more` are lines of TOML. A trace needs no `rate`: ""."""
     axes = f"[sweep]\n{sweep}\n" if sweep else ""
     text = f"""\
 name = "{name}"
@@ -45,7 +45,7 @@ ends = ["h1", "r1"]
 rate = "1gbit"
 [links.bottleneck]
 ends = ["r1", "h2"]
-rate = "{rate}"
+{f'rate = "{rate}"' if rate else ""}
 delay = "{delay}"
 loss = "{loss}"
 queue = "{queue}"

@@ -1,0 +1,40 @@
+"""Short flows, calls and media beside a control: RFC 9743, sections 5.2.2 and 5.2.3, and RFC 8867."""
+
+from __future__ import annotations
+
+from netwarp.suite.case import Case, Group, Measure
+from netwarp.suite.networks import bulk, call, case, harm, requests
+
+MIXED = Group(
+    "mixed",
+    "Short flows and calls beside it",
+    (
+        case(
+            "short-beside",
+            "Requests of 50 kB by CUBIC, while the subject sends without end.",
+            "RFC 9743, 5.1.5 and 5.2.3",
+            harm("web", "completion_p95"),
+            (requests("web", "50kB", "500ms exponential", cc="cubic"), bulk("subject")),
+            lone="flows.subject.count",
+            quick=True,
+            queue="pfifo limit 2BDP",
+        ),
+        case(
+            "call",
+            "A call of 50 packets a second, which cannot send less, while the subject sends without end.",
+            "RFC 9743, 5.2.2",
+            (
+                Measure("one-way delay of the call, 95th percentile", "flow", "call", "delay_ms_p95"),
+                Measure("packets of the call lost", "flow", "call", "loss_pct", margin=1.0, why="a call hides 1 %"),
+            ),
+            (call("call"), bulk("subject")),
+            queue="pfifo limit 2BDP",
+        ),
+        Case(
+            "media",
+            "The test cases of real-time media: variable capacity, several media flows, flows of TCP beside them.",
+            "RFC 8867, 5.1 to 5.8",
+            waits="a source of media that adapts its rate (RFC 8298, RFC 8698); calls here do not adapt",
+        ),
+    ),
+)

@@ -1,0 +1,119 @@
+"""Runs the cases of a suite: one experiment for each case, with every subject, the references and the same seeds."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.scenario import Scenario
+from netwarp.steps.evaluation import Study
+from netwarp.store.run_status import RunStatus
+from netwarp.store.summary import CASE, axis_text
+from netwarp.suite.case import LONE, Case, Group, Subject, Suite
+from netwarp.suite.verdict import Judged, Verdict, judge
+from netwarp.verify.row import Experiment
+from netwarp.verify.verifier import InterruptedByUser, scenario_of
+
+Make = Callable[[Scenario, Path], Study]
+"""Makes the study of a scenario in a directory."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A suite's result: the subjects, the references beside them, and what was judged, by group."""
+
+    suite: Suite
+    subjects: tuple[Subject, ...]
+    groups: Mapping[str, Sequence[Judged]]
+    seeds: int
+
+    @property
+    def columns(self) -> tuple[Subject, ...]:
+        """The subjects, then the references that are not among them."""
+        return columns_of(self.suite, self.subjects)
+
+    @property
+    def judged(self) -> Iterator[Judged]:
+        """Everything that was judged, in the order of the page."""
+        for rows in self.groups.values():
+            yield from rows
+
+
+def columns_of(suite: Suite, subjects: Sequence[Subject]) -> tuple[Subject, ...]:
+    """The subjects, then the references that are not among them."""
+    values = {subject.value for subject in subjects}
+    return (*subjects, *(one for one in suite.references if one.value not in values))
+
+
+def run(
+    suite: Suite, chosen: Sequence[tuple[Group, Case]], subjects: Sequence[Subject], directory: Path, make: Make
+) -> Tested:
+    """Run these cases in `directory`, an experiment in a folder each, and judge them.
+
+    Raises ScenarioError, EngineError, StoreError, InterruptedByUser.
+    """
+    groups: dict[str, list[Judged]] = defaultdict(list)
+    seeds = 0
+    for group, case in chosen:
+        if case.experiment is None:
+            waits = {one.name: Verdict.WAITS for one in subjects}
+            groups[group.title].append(Judged(case, None, "", {}, waits, reason=case.waits))
+            continue
+        columns = columns_of(suite, subjects)
+        study = make(scenario_of(experiment_of(case, columns, suite.modules)), directory / case.name)
+        if study.execution.interrupted:
+            raise InterruptedByUser
+        groups[group.title] += _judge(case, study, columns, suite.baseline.name)
+        seeds = max(seeds, study.summary["seed"].n_unique())
+    return Tested(suite, tuple(subjects), groups, seeds)
+
+
+def experiment_of(case: Case, columns: Sequence[Subject], modules: Sequence[str] = ()) -> Experiment:
+    """The experiment of a case with these subjects as cases of its scenario. `modules` are loaded in all of them."""
+    if case.experiment is None:
+        raise ValueError(f"{case.name} has no experiment")
+    settings = {one.name: dict.fromkeys(case.sets, one.value) for one in columns}
+    lone = {LONE: {case.lone: 0}} if case.lone else {}
+    text = "".join(
+        f"[[cases]]\nname = {_toml(name)}\nset = {{ {', '.join(f'{_toml(path)} = {_toml(v)}' for path, v in one.items())} }}\n"
+        for name, one in (lone | settings).items()
+    )
+    loaded = f"modules = {_toml(list(modules))}\n" if modules else ""
+    return replace(case.experiment, text=f"{loaded}{case.experiment.text}\n{text}")
+
+
+def _toml(value: object) -> str:
+    """A text, a number or a list of texts in TOML, which writes these as JSON does."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _judge(case: Case, study: Study, columns: Sequence[Subject], baseline: str) -> Iterator[Judged]:
+    """Judge each measure at each point of a case."""
+    points = case.axis.points if case.axis else {"": ""}
+    for value, words in points.items():
+        at = {case.axis.path: value} if case.axis else {}
+        failures = dict(_failures(study, at))
+        rows = study.summary.filter(pl.col("status") == RunStatus.OK)
+        for path, one in at.items():
+            rows = rows.filter(pl.col(path) == axis_text(one))
+        for measure in case.measures:
+            found = rows.filter(scope=measure.scope, name=measure.name, metric=measure.metric).drop_nulls("value")
+            values = {one.name: found.filter(pl.col(CASE) == one.name)["value"].to_list() for one in columns}
+            yield judge(case, measure, words, values, baseline, failures)
+
+
+def _failures(study: Study, at: Mapping[str, str | int]) -> Iterator[tuple[str, str]]:
+    """The subjects of which a run at this point does not count, with the reason; those of the lone runs concern all."""
+    names = study.summary[CASE].unique().to_list()
+    for outcome in study.result.outcomes():
+        here = all(axis_text(outcome.run.point[path]) == axis_text(value) for path, value in at.items())
+        if here and outcome.status != RunStatus.OK:
+            name = str(outcome.run.point[CASE])
+            reason = f"seed {outcome.run.seed}: {outcome.status}: {outcome.reason or 'see its status.json'}"
+            for one in names if name == LONE else [name]:
+                yield one, reason

@@ -1,0 +1,80 @@
+"""The suites, and the choice of their cases and subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from netwarp.common.words import nearest
+from netwarp.modules.named import is_file, load_control
+from netwarp.store.errors import SelectionError
+from netwarp.suite.case import LONE, Case, Group, Subject, Suite
+from netwarp.suite.cases.cc.alone import ALONE
+from netwarp.suite.cases.cc.itself import ITSELF
+from netwarp.suite.cases.cc.mixed import MIXED
+from netwarp.suite.cases.cc.others import OTHERS
+from netwarp.suite.cases.cc.paths import PATHS
+
+CONTROLS = Suite(
+    "cc",
+    "Congestion controls",
+    "congestion control",
+    "RFC 9743; R. Ware et al.: Beyond Jain's Fairness Index, HotNets 2019",
+    (Subject("cubic", "cubic"), Subject("bbr", "bbr")),
+    (ALONE, ITSELF, OTHERS, MIXED, PATHS),
+)
+
+
+def choose(suite: Suite, subjects: Sequence[Subject], names: Sequence[str], *, quick: bool) -> list[tuple[Group, Case]]:
+    """The cases of these names of cases and groups; if none is given, all that are about the subjects, or the quick ones.
+
+    Raises SelectionError for a name that neither a case nor a group has.
+    """
+    known = [*(group.name for group in suite.groups), *(case.name for group in suite.groups for case in group.cases)]
+    for name in names:
+        if name not in known:
+            hint = nearest(name, known) or f"; there are {', '.join(known)}"
+            raise SelectionError(f'there is no case "{name}"{hint}')
+    return [(group, case) for group, case in _all(suite) if _is_chosen(group, case, subjects, names, quick=quick)]
+
+
+def _all(suite: Suite) -> Iterator[tuple[Group, Case]]:
+    return ((group, case) for group in suite.groups for case in group.cases)
+
+
+def _is_chosen(group: Group, case: Case, subjects: Sequence[Subject], names: Sequence[str], *, quick: bool) -> bool:
+    if names:
+        return group.name in names or case.name in names
+    about = any(one.name.startswith(group.only_for) for one in subjects)
+    return about and (case.quick if quick else True)
+
+
+def controls(values: Sequence[str]) -> list[Subject]:
+    """The congestion controls as subjects, those of files under the names that they register. Raises SelectionError."""
+    return _distinct(_control(value) for value in values)
+
+
+def _control(value: str) -> Subject:
+    if not is_file(value):
+        return Subject(value, value)
+    try:
+        return Subject(value, load_control(value, Path()))
+    except ValueError as error:
+        raise SelectionError(str(error)) from None
+
+
+def queues(values: Sequence[str]) -> list[Subject]:
+    """Lines of queues as subjects. Raises SelectionError."""
+    return _distinct(Subject(value, value) for value in values)
+
+
+def _distinct(subjects: Iterator[Subject]) -> list[Subject]:
+    """Raise SelectionError if a subject is given twice, or is called as the runs without one."""
+    found: list[Subject] = []
+    for one in subjects:
+        if one in found:
+            raise SelectionError(f'"{one.value}" is given twice')
+        taken = one.name == LONE or any(one.name == other.name for other in found)
+        found.append(replace(one, name=one.value) if taken else one)
+    return found

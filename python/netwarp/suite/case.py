@@ -30,8 +30,8 @@ class Bar(StrEnum):
 class Measure:
     """A metric of a run (docs/metrics.md) in words, and what a worse value than the baseline's means.
 
-    `name` is the flow, queue or link. `margin` replaces the catalogue's smallest difference that matters, with `why`.
-    `least` and `most` are bounds in place of the baseline, for cases that state one.
+    `name` is the flow, queue or link. `margin` is the smallest difference that counts, for the reason `why`, if that of
+    the catalogue is smaller. `least` and `most` are bounds in place of the baseline, for cases that state one.
     """
 
     words: str
@@ -39,7 +39,7 @@ class Measure:
     name: str
     metric: str
     bar: Bar = Bar.CONCERN
-    margin: float | None = None
+    margin: float = 0.0
     why: str = ""
     least: float | None = None
     most: float | None = None

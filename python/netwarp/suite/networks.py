@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from netwarp.suite.case import Axis, Bar, Case, Measure
@@ -21,12 +22,20 @@ QUEUE_P95 = Measure("queueing delay, 95th percentile", "queue", BOTTLENECK, "soj
 DROPS = Measure(
     "packets dropped", "queue", BOTTLENECK, "drop_pct", margin=1.0, why="1 of 100; CUBIC's seeds differ by tenths"
 )
+LOST = replace(DROPS, bar=Bar.REPORT)
+CALL_DELAY = Measure("one-way delay of a call, 95th percentile", "flow", "call", "delay_ms_p95")
+CALL_LOST = Measure("packets of a call lost", "flow", "call", "loss_pct", margin=1.0, why="a call hides 1 of 100")
 FAIRNESS = Measure("Jain's index", "run", "", "jain_index", margin=_PART, why="0.95 is shares of 0.61 and 0.39")
 
 
 def goodput(name: str, bar: Bar = Bar.CONCERN, words: str = "goodput") -> Measure:
     """The goodput of a flow."""
     return Measure(words, "flow", name, "goodput_mbps", bar, margin=_PART * RATE_MBPS, why=_OF_LINK)
+
+
+def utilised(least: float, why: str) -> Measure:
+    """The bottleneck's utilisation with a bound of its own."""
+    return Measure("utilisation", "link", BOTTLENECK, "utilisation", least=least, why=why)
 
 
 def harm(name: str, *kinds: str) -> tuple[Measure, ...]:
@@ -63,6 +72,13 @@ def case(
     usual |= {"queue": "pfifo limit 1BDP", "sweep": f'"{axis.path}" = [{points}]' if axis else ""}
     experiment = dumbbell(name, flows="\n".join(flows), **(usual | network))
     return Case(name, asks, source, experiment, tuple(measures), tuple(sets), axis, lone, quick)
+
+
+def queue_case(
+    name: str, asks: str, source: str, measures: Sequence[Measure], flows: Sequence[str], **more: Any
+) -> Case:
+    """A case whose subject is the bottleneck's queue."""
+    return case(name, asks, source, measures, flows, sets=(QUEUE,), **more)
 
 
 def bulk(name: str, **fields: str | int) -> str:

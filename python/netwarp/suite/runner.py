@@ -100,7 +100,7 @@ def _judge(case: Case, study: Study, columns: Sequence[Subject], baseline: str) 
         failures = dict(_failures(study, at))
         rows = study.summary.filter(pl.col("status") == RunStatus.OK)
         for path, one in at.items():
-            rows = rows.filter(pl.col(path) == axis_text(one))
+            rows = rows.filter(pl.col(path).cast(pl.String) == axis_text(one))
         for measure in case.measures:
             found = rows.filter(scope=measure.scope, name=measure.name, metric=measure.metric).drop_nulls("value")
             values = {one.name: found.filter(pl.col(CASE) == one.name)["value"].to_list() for one in columns}

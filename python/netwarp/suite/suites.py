@@ -10,7 +10,11 @@ from netwarp.common.words import nearest
 from netwarp.modules.named import is_file, load_control
 from netwarp.store.errors import SelectionError
 from netwarp.suite.case import LONE, Case, Group, Subject, Suite
+from netwarp.suite.cases.aqm.load import LOAD
+from netwarp.suite.cases.aqm.senders import SENDERS
+from netwarp.suite.cases.aqm.traffic import TRAFFIC
 from netwarp.suite.cases.cc.alone import ALONE
+from netwarp.suite.cases.cc.bbr import BBR
 from netwarp.suite.cases.cc.itself import ITSELF
 from netwarp.suite.cases.cc.mixed import MIXED
 from netwarp.suite.cases.cc.others import OTHERS
@@ -22,7 +26,16 @@ CONTROLS = Suite(
     "congestion control",
     "RFC 9743; R. Ware et al.: Beyond Jain's Fairness Index, HotNets 2019",
     (Subject("cubic", "cubic"), Subject("bbr", "bbr")),
-    (ALONE, ITSELF, OTHERS, MIXED, PATHS),
+    (ALONE, ITSELF, OTHERS, MIXED, PATHS, BBR),
+)
+
+QUEUES = Suite(
+    "aqm",
+    "Queues",
+    "queue",
+    "RFC 7928",
+    (Subject("pfifo limit 2BDP", "pfifo limit 2BDP"), Subject("fq_codel", "fq_codel")),
+    (SENDERS, LOAD, TRAFFIC),
 )
 
 

@@ -99,15 +99,15 @@ def _limits(measure: Measure, better: Better | None, baseline: Sequence[float]) 
     if better == Better.HIGHER:
         return worst - margin(measure, worst), best + margin(measure, best)
     worst, best = best, worst
+    if measure.bar == Bar.HARM:  # what takes nothing from others does not harm them, even if the baseline gives
+        worst = max(worst, 0.0)
     return worst + margin(measure, worst), best - margin(measure, best)
 
 
 def margin(measure: Measure, value: float) -> float:
-    """The difference from a value of the baseline that does not count."""
-    if measure.margin is not None:
-        return measure.margin
+    """The difference from a value of the baseline that does not count: the catalogue's or the measure's, if larger."""
     entry = entry_of(measure.scope, measure.metric)
-    return entry.min_effect.of(value) if entry else 0.0
+    return max(measure.margin, entry.min_effect.of(value) if entry else 0.0)
 
 
 def _verdict(

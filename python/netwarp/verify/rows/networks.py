@@ -24,12 +24,16 @@ def dumbbell(
     delay: str = "10ms",
     queue: str = "pfifo limit 100",
     loss: str = "0%",
+    wire: str = "",
     sweep: str = "",
     more: str = "",
     seeds: int = 1,
     settings: tuple[str, ...] = (),
 ) -> Experiment:
-    """An experiment with one bottleneck; `flows`, `sweep` and `more` are lines of TOML. A trace needs no `rate`: ""."""
+    """An experiment with one bottleneck; `flows`, `wire` (of the bottleneck), `sweep` and `more` are lines of TOML.
+
+    With a trace in `wire`, `rate` is "".
+    """
     axes = f"[sweep]\n{sweep}\n" if sweep else ""
     text = f"""\
 name = "{name}"
@@ -48,6 +52,7 @@ ends = ["r1", "h2"]
 {f'rate = "{rate}"' if rate else ""}
 delay = "{delay}"
 loss = "{loss}"
+{wire}
 queue = "{queue}"
 {flows}
 {more}

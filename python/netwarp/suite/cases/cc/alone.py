@@ -31,7 +31,7 @@ ALONE = Group(
             "Forty flows back off on a path that holds fewer packets than there are flows.",
             "RFC 9743, 5.1.1",
             (DROPS, UTILISATION),
-            (bulk("subject", count=40),),
+            (bulk("subject", count=40, start="2s", connect_ahead="2s"),),
             rate="2mbit",
             queue="pfifo limit 10",
         ),

@@ -34,7 +34,7 @@ ITSELF = Group(
             "Thirty flows share the link, each with few packets in flight.",
             "RFC 9743, 5.1.3 and 5.1.4",
             (FAIRNESS, UTILISATION, DROPS),
-            (bulk("subject", count=30),),
+            (bulk("subject", count=30, start="1s", connect_ahead="1s"),),
         ),
         case(
             "newcomer",

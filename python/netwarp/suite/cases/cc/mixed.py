@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netwarp.suite.case import Case, Group, Measure
-from netwarp.suite.networks import bulk, call, case, harm, requests
+from netwarp.suite.case import Case, Group
+from netwarp.suite.networks import CALL_DELAY, CALL_LOST, bulk, call, case, harm, requests
 
 MIXED = Group(
     "mixed",
@@ -23,10 +23,7 @@ MIXED = Group(
             "call",
             "A call of 50 packets a second, which cannot send less, while the subject sends without end.",
             "RFC 9743, 5.2.2",
-            (
-                Measure("one-way delay of the call, 95th percentile", "flow", "call", "delay_ms_p95"),
-                Measure("packets of the call lost", "flow", "call", "loss_pct", margin=1.0, why="a call hides 1 %"),
-            ),
+            (CALL_DELAY, CALL_LOST),
             (call("call"), bulk("subject")),
             queue="pfifo limit 2BDP",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netwarp.suite.case import Axis, Group, Measure
-from netwarp.suite.networks import DROPS, QUEUE_P95, UTILISATION, bulk, case, changes, goodput, policer
+from netwarp.suite.networks import DROPS, QUEUE_P95, UTILISATION, bulk, case, changes, far_host, from_host, goodput, policer
 
 _GOODPUT = goodput("subject")
 _RTT = Measure("RTT, 95th percentile", "flow", "subject", "rtt_ms_p95")
@@ -23,15 +23,19 @@ PATHS = Group(
         ),
         case(
             "reordering",
-            "One packet of a hundred overtakes those of the last 20 ms.",
+            "One packet of twenty overtakes the five before it.",
             "RFC 9743, 7.7",
             (_GOODPUT,),
-            (bulk("subject"),),
-            settings=('links.bottleneck.reorder="1%"',),
+            (from_host(bulk("subject"), "h3"),),
+            # netem lets a packet overtake by leaving out the wire's delay, so that is a small part of the path's.
+            delay="6ms",
+            wire='reorder = "5%"',
+            queue="pfifo limit 34",
+            more=far_host("h3", "14ms"),
         ),
         case(
             "policer",
-            "A policer drops what is above 10 Mbit/s, in front of a link of 100 Mbit/s.",
+            "A policer drops what is above 10 Mbit/s, in front of a link of 40 Mbit/s.",
             "RFC 9743, 6 (queue depths: none); draft-ietf-ccwg-bbr, appendix, Handling Token Bucket Policers",
             (
                 goodput("subject"),
@@ -39,7 +43,7 @@ PATHS = Group(
             ),
             (bulk("subject"),),
             more=policer("10mbit", "50kb"),
-            rate="100mbit",
+            rate="40mbit",
         ),
         case(
             "radio",
@@ -49,6 +53,7 @@ PATHS = Group(
             (bulk("subject"),),
             axis=Axis("links.bottleneck.trace", {"lte": "LTE", "wifi": "Wi-Fi"}),
             rate="",
+            wire='trace = "lte"',
             queue="pfifo limit 200",
         ),
         case(

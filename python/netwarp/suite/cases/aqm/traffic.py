@@ -18,7 +18,7 @@ from netwarp.suite.networks import (
 )
 
 _WEB = Measure("completion of 50 kB, 95th percentile", "flow", "web", "completion_ms_p95")
-_ECN = "".join(f'[nodes.{node}.sysctl]\n"net.ipv4.tcp_ecn" = 1\n' for node in ("h1", "h2"))
+_ECN = '[tuners.ecn]\nsysctl = { "net.ipv4.tcp_ecn" = 1 }\n[run]\ntuner = "ecn"\n'
 
 TRAFFIC = Group(
     "traffic",

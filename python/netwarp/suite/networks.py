@@ -18,12 +18,12 @@ _PART = 0.05
 _OF_LINK = "a twentieth of the link"
 
 UTILISATION = Measure("utilisation", "link", BOTTLENECK, "utilisation", margin=_PART, why=_OF_LINK)
-QUEUE_P95 = Measure("queueing delay, 95th percentile", "queue", BOTTLENECK, "sojourn_ms_p95")
+QUEUE_P95 = Measure("queueing delay, p95", "queue", BOTTLENECK, "sojourn_ms_p95")
 DROPS = Measure(
     "packets dropped", "queue", BOTTLENECK, "drop_pct", margin=1.0, why="1 of 100; CUBIC's seeds differ by tenths"
 )
 LOST = replace(DROPS, bar=Bar.REPORT)
-CALL_DELAY = Measure("one-way delay of a call, 95th percentile", "flow", "call", "delay_ms_p95")
+CALL_DELAY = Measure("one-way delay of a call, p95", "flow", "call", "delay_ms_p95")
 CALL_LOST = Measure("packets of a call lost", "flow", "call", "loss_pct", margin=1.0, why="a call hides 1 of 100")
 FAIRNESS = Measure("Jain's index", "run", "", "jain_index", margin=_PART, why="0.95 is shares of 0.61 and 0.39")
 
@@ -42,8 +42,8 @@ def harm(name: str, *kinds: str) -> tuple[Measure, ...]:
     """The harm to a flow, of these kinds."""
     words = {
         "goodput": "harm to CUBIC's goodput",
-        "rtt_p95": "harm to CUBIC's RTT, 95th percentile",
-        "completion_p95": "harm to the requests' completion, 95th percentile",
+        "rtt_p95": "harm to CUBIC's RTT, p95",
+        "completion_p95": "harm to the requests' completion, p95",
     }
     return tuple(Measure(words[kind], "flow", name, f"harm_{kind}", Bar.HARM) for kind in kinds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import polars as pl
 
 from netwarp.scenario import Scenario
 from netwarp.steps.evaluation import Study
+from netwarp.store.files import write_text
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import CASE, axis_text
 from netwarp.suite.case import LONE, Case, Group, Subject, Suite
@@ -51,25 +53,35 @@ def columns_of(suite: Suite, subjects: Sequence[Subject]) -> tuple[Subject, ...]
 
 
 def run(
-    suite: Suite, chosen: Sequence[tuple[Group, Case]], subjects: Sequence[Subject], directory: Path, make: Make
+    suite: Suite,
+    chosen: Sequence[tuple[Group, Case]],
+    subjects: Sequence[Subject],
+    directory: Path,
+    make: Make,
+    *,
+    keep: bool = False,
 ) -> Tested:
-    """Run these cases in `directory`, an experiment in a folder each, and judge them.
+    """Run these cases in `directory` and judge them.
 
-    Raises ScenarioError, EngineError, StoreError, InterruptedByUser.
+    The scenario of each stays there as `NAME.toml`; its result, `NAME`, only if `keep`, since each of its runs has
+    records of some MB. Raises ScenarioError, EngineError, StoreError, InterruptedByUser.
     """
     groups: dict[str, list[Judged]] = defaultdict(list)
-    seeds = 0
+    columns, seeds = columns_of(suite, subjects), 0
     for group, case in chosen:
         if case.experiment is None:
             waits = {one.name: Verdict.WAITS for one in subjects}
             groups[group.title].append(Judged(case, None, "", {}, waits, reason=case.waits))
             continue
-        columns = columns_of(suite, subjects)
-        study = make(scenario_of(experiment_of(case, columns, suite.modules)), directory / case.name)
+        experiment = experiment_of(case, columns, suite.modules)
+        study = make(scenario_of(experiment), directory / case.name)
         if study.execution.interrupted:
             raise InterruptedByUser
         groups[group.title] += _judge(case, study, columns, suite.baseline.name)
         seeds = max(seeds, study.summary["seed"].n_unique())
+        write_text(directory / f"{case.name}.toml", experiment.text)
+        if not keep:
+            shutil.rmtree(study.path)
     return Tested(suite, tuple(subjects), groups, seeds)
 
 
@@ -79,12 +91,15 @@ def experiment_of(case: Case, columns: Sequence[Subject], modules: Sequence[str]
         raise ValueError(f"{case.name} has no experiment")
     settings = {one.name: dict.fromkeys(case.sets, one.value) for one in columns}
     lone = {LONE: {case.lone: 0}} if case.lone else {}
-    text = "".join(
-        f"[[cases]]\nname = {_toml(name)}\nset = {{ {', '.join(f'{_toml(path)} = {_toml(v)}' for path, v in one.items())} }}\n"
-        for name, one in (lone | settings).items()
-    )
+    text = "".join(_case_text(name, one) for name, one in (lone | settings).items())
     loaded = f"modules = {_toml(list(modules))}\n" if modules else ""
     return replace(case.experiment, text=f"{loaded}{case.experiment.text}\n{text}")
+
+
+def _case_text(name: str, settings: Mapping[str, object]) -> str:
+    """A case of a scenario."""
+    fields = ", ".join(f"{_toml(path)} = {_toml(value)}" for path, value in settings.items())
+    return f"[[cases]]\nname = {_toml(name)}\nset = {{ {fields} }}\n"
 
 
 def _toml(value: object) -> str:

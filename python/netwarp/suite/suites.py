@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from netwarp.common.words import nearest
-from netwarp.modules.named import is_file, load_control
+from netwarp.modules.named import FILE, is_file, load_control, load_module, shipped_modules
 from netwarp.store.errors import SelectionError
 from netwarp.suite.case import LONE, Case, Group, Subject, Suite
 from netwarp.suite.cases.aqm.load import LOAD
@@ -69,12 +69,27 @@ def controls(values: Sequence[str]) -> list[Subject]:
 
 
 def _control(value: str) -> Subject:
+    """A control; a file of the user's by its absolute path, since the scenarios of cases are elsewhere."""
     if not is_file(value):
         return Subject(value, value)
     try:
-        return Subject(value, load_control(value, Path()))
+        name = str(load_control(value, Path()))
     except ValueError as error:
         raise SelectionError(str(error)) from None
+    place, *parameters = value.removeprefix(FILE).split()
+    return Subject(" ".join([FILE + _found(place), *parameters]), name)
+
+
+def _found(place: str) -> str:
+    """A module of the user's by its absolute path; one that is shipped by its name."""
+    return str(Path(place).absolute()) if Path(place).exists() else place
+
+
+def with_modules(suite: Suite, subjects: Sequence[Subject], files: Sequence[str]) -> Suite:
+    """The suite with modules that its cases load: these files, and those shipped that have a subject's queue."""
+    named = {subject.value.split()[0] for subject in subjects if subject.value.split()}
+    shipped = [name for name, path in shipped_modules().items() if named & {*load_module(name, {}, path.parent).qdiscs}]
+    return replace(suite, modules=tuple(dict.fromkeys([*map(_found, files), *shipped])))
 
 
 def queues(values: Sequence[str]) -> list[Subject]:

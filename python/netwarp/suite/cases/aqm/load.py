@@ -28,7 +28,7 @@ LOAD = Group(
             "Bursts of 40 packets into an otherwise empty link pass without a loss.",
             "RFC 7928, 7",
             (
-                Measure("completion of a burst, 95th percentile", "flow", "bursts", "completion_ms_p95"),
+                Measure("completion of a burst, p95", "flow", "bursts", "completion_ms_p95"),
                 Measure("packets of bursts dropped", "queue", "bottleneck:r1", "drop_pct"),
             ),
             (backwards(_BURSTS),),

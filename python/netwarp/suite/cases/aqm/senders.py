@@ -52,7 +52,12 @@ SENDERS = Group(
             "unresponsive",
             "Two senders of Reno beside 6 Mbit/s of UDP, which does not yield.",
             "RFC 7928, 5.3",
-            (goodput("tcp", Bar.REPORT, "what Reno gets"), QUEUE_P95, CALL_DELAY, UTILISATION),
+            (
+                goodput("tcp", Bar.REPORT, "what Reno gets"),
+                Measure("queueing delay of Reno, p95", "flow", "tcp", "queue_ms_p95"),
+                CALL_DELAY,
+                UTILISATION,
+            ),
             (bulk("tcp", cc="reno", count=2), flow("udp", "cbr", rate="6mbit"), call("call")),
         ),
         queue_case(

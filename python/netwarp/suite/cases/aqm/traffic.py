@@ -17,7 +17,7 @@ from netwarp.suite.networks import (
     requests,
 )
 
-_WEB = Measure("completion of 50 kB, 95th percentile", "flow", "web", "completion_ms_p95")
+_WEB = Measure("completion of 50 kB, p95", "flow", "web", "completion_ms_p95")
 _ECN = '[tuners.ecn]\nsysctl = { "net.ipv4.tcp_ecn" = 1 }\n[run]\ntuner = "ecn"\n'
 
 TRAFFIC = Group(

@@ -39,7 +39,7 @@ ALONE = Group(
             "short-flows",
             "A transfer that ends within slow start is as fast as the baseline's.",
             "RFC 9743, 5.1.5",
-            (Measure("completion of 100 kB, 95th percentile", "flow", "subject", "completion_ms_p95"),),
+            (Measure("completion of 100 kB, p95", "flow", "subject", "completion_ms_p95"),),
             (requests("subject", "100kB", "500ms exponential"),),
         ),
     ),

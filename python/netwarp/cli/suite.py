@@ -26,7 +26,7 @@ from netwarp.cli.options import Flag, Jobs, Kernel, Output, Seeds, Several
 
 if TYPE_CHECKING:
     from netwarp.suite.case import Subject, Suite
-    from netwarp.suite.runner import Tested
+    from netwarp.suite.runner import Assessment
 
 suite_app = App(
     name="suite",
@@ -169,37 +169,37 @@ def _run(suite: "Suite", subjects: "Sequence[Subject]", asked: _Asked) -> int:
     seeds = range(1, 1 + (asked.seeds or (_QUICK_SEEDS if asked.quick else _USUAL_SEEDS)))
     make = partial(make_study, engine=engine, seeds=seeds, jobs=asked.jobs, plots=False, console=stderr())
     try:
-        tested = run(suite, chosen, subjects, place, lambda one, there: make(one, directory=there), keep=asked.keep)
+        assessment = run(suite, chosen, subjects, place, lambda one, there: make(one, directory=there), keep=asked.keep)
     except InterruptedByUser:
         return INTERRUPTED
-    _write(tested, place, asked, f"Linux {find_kernel(asked.kernel).version}")
-    return _code(tested)
+    _write(assessment, place, asked, f"Linux {find_kernel(asked.kernel).version}")
+    return _code(assessment)
 
 
-def _write(tested: "Tested", place: Path, asked: _Asked, measured_on: str) -> None:
+def _write(assessment: "Assessment", place: Path, asked: _Asked, measured_on: str) -> None:
     from netwarp.common.junit import document
     from netwarp.store.files import write_text
     from netwarp.suite.figure import draw
     from netwarp.suite.formats import as_text, json_text, junit
     from netwarp.suite.page import FIGURE, markdown
 
-    draw(tested, place / FIGURE)
-    write_text(place / "suite.md", markdown(tested, measured_on))
-    write_text(place / "suite.json", f"{json_text(tested)}\n")
+    draw(assessment, place / FIGURE)
+    write_text(place / "suite.md", markdown(assessment, measured_on))
+    write_text(place / "suite.json", f"{json_text(assessment)}\n")
     if asked.junit is not None:
-        write_text(asked.junit, document(f"netwarp suite {tested.suite.name}", junit(tested)))
+        write_text(asked.junit, document(f"netwarp suite {assessment.suite.name}", junit(assessment)))
     if asked.json:
-        write_json(json_text(tested))
+        write_json(json_text(assessment))
     else:
-        sys.stdout.write(as_text(tested))
+        sys.stdout.write(as_text(assessment))
     say(f"page: {place / 'suite.md'}")
 
 
-def _code(tested: "Tested") -> int:
+def _code(assessment: "Assessment") -> int:
     """The exit code: a failed run outweighs a concern. The references are not judged."""
     from netwarp.suite.verdict import BAD, Verdict
 
-    verdicts = {one.verdicts[subject.name] for one in tested.judged for subject in tested.subjects}
+    verdicts = {one.verdicts[subject.name] for one in assessment.judged for subject in assessment.subjects}
     if Verdict.FAILED in verdicts:
         return FAILED_RUN
     return FAILED_EXPECTATION if verdicts & {*BAD} else OK

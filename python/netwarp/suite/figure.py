@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL, pale
 from netwarp.suite.formats import MARKS, number, unit_of
-from netwarp.suite.runner import Tested
+from netwarp.suite.runner import Assessment
 from netwarp.suite.verdict import Judged, Verdict
 
 _ROW_IN, _GROUP_IN, _FOOT_IN = 0.2, 0.36, 0.5
@@ -39,15 +39,15 @@ class _Line:
     judged: Judged | None = None
 
 
-def draw(tested: Tested, stem: Path) -> list[Path]:
+def draw(assessment: Assessment, stem: Path) -> list[Path]:
     """Draw the figure; return the files. Nothing is drawn if nothing was measured. Raises StoreError."""
-    lines, inside_in = _lines(tested)
+    lines, inside_in = _lines(assessment)
     if not lines:
         return []
-    names = [one.name for one in tested.columns]
-    title = f"{tested.suite.title}: {', '.join(one.name for one in tested.subjects)}"
+    names = [one.name for one in assessment.columns]
+    title = f"{assessment.suite.title}: {', '.join(one.name for one in assessment.subjects)}"
     subtitle = (
-        f"median of {tested.seeds} seeds, coloured by comparison with {tested.suite.baseline.name}, whose own seeds "
+        f"median of {assessment.seeds} seeds, coloured by comparison with {assessment.suite.baseline.name}, whose own seeds "
         "are the margin"
     )
     with style.drawing_wide():
@@ -66,15 +66,15 @@ def draw(tested: Tested, stem: Path) -> list[Path]:
         left_in = _EDGE_IN + first_in + _GAP_IN + second_in + _GAP_IN
         cell_in = (width_in - left_in - _EDGE_IN) / len(names)
         for at, name in enumerate(names):
-            words = style.fitted(name, size, cell_in - 0.04, 2, bold=at < len(tested.subjects))
-            weight = "bold" if at < len(tested.subjects) else "normal"
+            words = style.fitted(name, size, cell_in - 0.04, 2, bold=at < len(assessment.subjects))
+            weight = "bold" if at < len(assessment.subjects) else "normal"
             middle = left_in + (at + 0.5) * cell_in
             axes.text(middle, 0.16, words, ha="center", va="bottom", fontsize=size, fontweight=weight)
         for line in lines:
             _draw_line(axes, line, names, (_EDGE_IN, _EDGE_IN + first_in + _GAP_IN, left_in), cell_in)
         style.head(figure, title, subtitle, _EDGE_IN / width_in)
-        shown = [one for one in _FILLS if any(one in row.verdicts.values() for row in tested.judged)]
-        words_of = _legend(tested.suite.baseline.name)
+        shown = [one for one in _FILLS if any(one in row.verdicts.values() for row in assessment.judged)]
+        words_of = _legend(assessment.suite.baseline.name)
         handles = [
             Patch(facecolor=_FILLS[one], edgecolor="#bbbbbb", label=f"{MARKS[one]} {words_of[one]}".strip()) for one in shown
         ]
@@ -94,10 +94,10 @@ def _legend(baseline: str) -> dict[Verdict, str]:
     }
 
 
-def _lines(tested: Tested) -> tuple[list[_Line], float]:
+def _lines(assessment: Assessment) -> tuple[list[_Line], float]:
     """The lines from top to bottom, and the height of all."""
     found, top_in = list[_Line](), 0.0
-    for title, rows in tested.groups.items():
+    for title, rows in assessment.groups.items():
         measured = [row for row in rows if row.measure is not None]
         if not measured:
             continue

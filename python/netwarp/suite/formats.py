@@ -11,7 +11,7 @@ from netwarp.analysis.catalogue.metrics import entry_of
 from netwarp.common.junit import Case, Fault
 from netwarp.common.junit import Suite as JunitSuite
 from netwarp.suite.case import Measure
-from netwarp.suite.runner import Tested
+from netwarp.suite.runner import Assessment
 from netwarp.suite.verdict import BAD, Judged, Verdict
 
 MARKS = {
@@ -67,27 +67,27 @@ def sentence(judged: Judged, name: str, baseline: str) -> str:
     return f"{judged.label}: {own}{other}"
 
 
-def counts(tested: Tested, name: str) -> str:
+def counts(assessment: Assessment, name: str) -> str:
     """How often a subject has each verdict."""
-    found = Counter(one.verdicts[name] for one in tested.judged)
+    found = Counter(one.verdicts[name] for one in assessment.judged)
     return ", ".join(f"{verdict} {found[verdict]}" for verdict in Verdict if found[verdict])
 
 
-def as_text(tested: Tested) -> str:
+def as_text(assessment: Assessment) -> str:
     """What is wrong with each subject, a line each, and how often it has each verdict."""
-    return "\n".join([*_lines(tested), ""])
+    return "\n".join([*_lines(assessment), ""])
 
 
-def _lines(tested: Tested) -> Iterator[str]:
-    for subject in tested.subjects:
-        yield f"{subject.name}: {counts(tested, subject.name)}"
-        for one in tested.judged:
+def _lines(assessment: Assessment) -> Iterator[str]:
+    for subject in assessment.subjects:
+        yield f"{subject.name}: {counts(assessment, subject.name)}"
+        for one in assessment.judged:
             verdict = one.verdicts[subject.name]
             if verdict in (*BAD, Verdict.FAILED):
-                yield f"  {MARKS[verdict]} {verdict}: {sentence(one, subject.name, tested.suite.baseline.name)}"
+                yield f"  {MARKS[verdict]} {verdict}: {sentence(one, subject.name, assessment.suite.baseline.name)}"
 
 
-def json_text(tested: Tested) -> str:
+def json_text(assessment: Assessment) -> str:
     """Every measure with its values, limit and verdicts."""
     rows = [
         {
@@ -107,25 +107,25 @@ def json_text(tested: Tested) -> str:
                 for name, verdict in one.verdicts.items()
             ],
         }
-        for group, judged in tested.groups.items()
+        for group, judged in assessment.groups.items()
         for one in judged
     ]
-    data = {"suite": tested.suite.name, "subjects": [vars(one) for one in tested.subjects], "measures": rows}
+    data = {"suite": assessment.suite.name, "subjects": [vars(one) for one in assessment.subjects], "measures": rows}
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def junit(tested: Tested) -> list[JunitSuite]:
+def junit(assessment: Assessment) -> list[JunitSuite]:
     """A suite for each group and subject: harm and concern are failures, failed runs errors; what waits is skipped."""
     return [
-        JunitSuite(f"{subject.name}: {group}", [_case(one, subject.name, tested) for one in judged])
-        for subject in tested.subjects
-        for group, judged in tested.groups.items()
+        JunitSuite(f"{subject.name}: {group}", [_case(one, subject.name, assessment) for one in judged])
+        for subject in assessment.subjects
+        for group, judged in assessment.groups.items()
     ]
 
 
-def _case(judged: Judged, name: str, tested: Tested) -> Case:
+def _case(judged: Judged, name: str, assessment: Assessment) -> Case:
     verdict = judged.verdicts[name]
     fault = _FAULTS.get(verdict)
     words = f"{judged.label}: {judged.measure.words}" if judged.measure else judged.label
-    message = f"{verdict}: {sentence(judged, name, tested.suite.baseline.name)}" if fault else ""
+    message = f"{verdict}: {sentence(judged, name, assessment.suite.baseline.name)}" if fault else ""
     return Case(words, fault, message, judged.case.asks)

@@ -38,14 +38,10 @@ def utilised(least: float, why: str) -> Measure:
     return Measure("utilisation", "link", BOTTLENECK, "utilisation", least=least, why=why)
 
 
-def harm(name: str, *kinds: str) -> tuple[Measure, ...]:
-    """The harm to a flow, of these kinds."""
-    words = {
-        "goodput": "harm to CUBIC's goodput",
-        "rtt_p95": "harm to CUBIC's RTT, p95",
-        "completion_p95": "harm to the requests' completion, p95",
-    }
-    return tuple(Measure(words[kind], "flow", name, f"harm_{kind}", Bar.HARM) for kind in kinds)
+def harm(name: str, *kinds: str, to: str = "CUBIC's", bar: Bar = Bar.HARM) -> tuple[Measure, ...]:
+    """The harm to a flow, of these kinds; `to` says whose flow it is."""
+    words = {"goodput": "goodput", "rtt_p95": "RTT, p95", "completion_p95": "completion, p95"}
+    return tuple(Measure(f"harm to {to} {words[kind]}", "flow", name, f"harm_{kind}", bar) for kind in kinds)
 
 
 def buffers(*bdp: float) -> Axis:
@@ -64,6 +60,7 @@ def case(
     axis: Axis | None = None,
     lone: str = "",
     quick: bool = False,
+    modules: Sequence[str] = (),
     **network: Any,
 ) -> Case:
     """A case on the dumbbell; `network` is what differs from 40 s of 10 Mbit/s, 40 ms and one BDP of buffer."""
@@ -71,6 +68,8 @@ def case(
     usual: dict[str, Any] = {"duration": "40s", "warmup": "10s", "rate": f"{RATE_MBPS}mbit", "delay": "20ms"}
     usual |= {"queue": "pfifo limit 1BDP", "sweep": f'"{axis.path}" = [{points}]' if axis else ""}
     experiment = dumbbell(name, flows="\n".join(flows), **(usual | network))
+    if modules:
+        experiment = replace(experiment, text=f"modules = {json.dumps(list(modules))}\n{experiment.text}")
     return Case(name, asks, source, experiment, tuple(measures), tuple(sets), axis, lone, quick)
 
 

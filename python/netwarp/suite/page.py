@@ -9,7 +9,7 @@ from statistics import median
 from netwarp.common.markdown import escaped
 from netwarp.suite.case import Bar, Case, Measure, Subject
 from netwarp.suite.formats import MARKS, counts, number, spread, unit_of
-from netwarp.suite.runner import Tested
+from netwarp.suite.runner import Assessment
 from netwarp.suite.verdict import Judged, Verdict
 
 FIGURE = "suite"
@@ -23,30 +23,30 @@ _HEADS = {
 _NOTHING = {Verdict.BETTER: "Nothing that was measured.", Verdict.HARMS: "Nowhere.", Verdict.CONCERN: "Nowhere."}
 
 
-def markdown(tested: Tested, measured_on: str) -> str:
+def markdown(assessment: Assessment, measured_on: str) -> str:
     """The page in Markdown; `measured_on` names the kernel."""
-    return "\n".join(_page(tested, measured_on))
+    return "\n".join(_page(assessment, measured_on))
 
 
-def _page(tested: Tested, measured_on: str) -> Iterator[str]:
-    suite = tested.suite
-    names = ", ".join(escaped(one.name) for one in tested.subjects)
+def _page(assessment: Assessment, measured_on: str) -> Iterator[str]:
+    suite = assessment.suite
+    names = ", ".join(escaped(one.name) for one in assessment.subjects)
     yield f"# {suite.title}: {names}"
     yield ""
     others = " and ".join(f"`{one.name}`" for one in suite.references)
     yield (
         f"Made by `netwarp suite {suite.name}` on {measured_on}, from {suite.sources}; beside {others}, with the same "
-        f"{tested.seeds} seeds for all."
+        f"{assessment.seeds} seeds for all."
     )
-    for subject in tested.subjects:
-        yield from _in_short(tested, subject)
+    for subject in assessment.subjects:
+        yield from _in_short(assessment, subject)
     yield ""
     yield "## All measures"
     yield ""
     yield f"![The verdict on each measure, with its median]({FIGURE}.svg)"
     yield ""
-    yield from _table(tested)
-    for title, rows in tested.groups.items():
+    yield from _table(assessment)
+    for title, rows in assessment.groups.items():
         yield ""
         yield f"## {title}"
         for case, judged in groupby(rows, key=lambda one: one.case):
@@ -54,13 +54,13 @@ def _page(tested: Tested, measured_on: str) -> Iterator[str]:
     yield ""
 
 
-def _in_short(tested: Tested, subject: Subject) -> Iterator[str]:
-    baseline = tested.suite.baseline.name
+def _in_short(assessment: Assessment, subject: Subject) -> Iterator[str]:
+    baseline = assessment.suite.baseline.name
     yield ""
     yield f"## `{subject.name}`"
-    yield f"{counts(tested, subject.name)}."
+    yield f"{counts(assessment, subject.name)}."
     for verdict, head in _HEADS.items():
-        rows = [one for one in tested.judged if one.verdicts[subject.name] == verdict]
+        rows = [one for one in assessment.judged if one.verdicts[subject.name] == verdict]
         if subject.name == baseline and verdict in (Verdict.BETTER, Verdict.HARMS):
             continue  # it is what others are compared with
         if not rows and verdict not in _NOTHING:
@@ -92,11 +92,11 @@ def _point(judged: Judged, name: str, baseline: str) -> str:
     return f"{number(own)}, where {escaped(baseline)} has {number(median(known))}{where}" if known else number(own)
 
 
-def _table(tested: Tested) -> Iterator[str]:
-    names = [one.name for one in tested.columns]
+def _table(assessment: Assessment) -> Iterator[str]:
+    names = [one.name for one in assessment.columns]
     yield f"| case | measure | {' | '.join(escaped(name) for name in names)} | limit |"
     yield f"|---|---|{'--:|' * (len(names) + 1)}"
-    for one in tested.judged:
+    for one in assessment.judged:
         if one.measure is None:
             continue
         unit = unit_of(one.measure)

@@ -13,6 +13,7 @@ import polars as pl
 
 from netwarp.scenario import Scenario
 from netwarp.steps.evaluation import Study
+from netwarp.store.errors import SelectionError
 from netwarp.store.files import write_text
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import CASE, axis_text
@@ -26,7 +27,7 @@ Make = Callable[[Scenario, Path], Study]
 
 
 @dataclass(frozen=True)
-class Tested:
+class Assessment:
     """A suite's result: the subjects, the references beside them, and what was judged, by group."""
 
     suite: Suite
@@ -60,11 +61,12 @@ def run(
     make: Make,
     *,
     keep: bool = False,
-) -> Tested:
+) -> Assessment:
     """Run these cases in `directory` and judge them.
 
     The scenario of each stays there as `NAME.toml`; its result, `NAME`, only if `keep`, since each of its runs has
-    records of some MB. Raises ScenarioError, EngineError, StoreError, InterruptedByUser.
+    records of some MB. Raises ScenarioError, EngineError, StoreError, InterruptedByUser, and SelectionError for a
+    subject that fails throughout the first case.
     """
     groups: dict[str, list[Judged]] = defaultdict(list)
     columns, seeds = columns_of(suite, subjects), 0
@@ -77,12 +79,22 @@ def run(
         study = make(scenario_of(experiment), directory / case.name)
         if study.execution.interrupted:
             raise InterruptedByUser
+        if not groups:
+            _refuse_unusable(study, subjects)
         groups[group.title] += _judge(case, study, columns, suite.baseline.name)
         seeds = max(seeds, study.summary["seed"].n_unique())
         write_text(directory / f"{case.name}.toml", experiment.text)
         if not keep:
             shutil.rmtree(study.path)
-    return Tested(suite, tuple(subjects), groups, seeds)
+    return Assessment(suite, tuple(subjects), groups, seeds)
+
+
+def _refuse_unusable(study: Study, subjects: Sequence[Subject]) -> None:
+    """Raise SelectionError if all runs of a subject failed: it does not compile, or tc refuses it."""
+    for subject in subjects:
+        own = [one for one in study.result.outcomes() if one.run.point[CASE] == subject.name]
+        if all(one.status == RunStatus.FAILED for one in own):
+            raise SelectionError(f"{subject.name} cannot be tested, since all of its runs fail: {own[0].reason}")
 
 
 def experiment_of(case: Case, columns: Sequence[Subject], modules: Sequence[str] = ()) -> Experiment:

@@ -20,6 +20,9 @@ from netwarp.suite.cases.cc.mixed import MIXED
 from netwarp.suite.cases.cc.others import OTHERS
 from netwarp.suite.cases.cc.paths import PATHS
 
+_LONGEST = 100
+"""The characters of a case's name."""
+
 CONTROLS = Suite(
     "cc",
     "Congestion controls",
@@ -94,7 +97,13 @@ def with_modules(suite: Suite, subjects: Sequence[Subject], files: Sequence[str]
 
 def queues(values: Sequence[str]) -> list[Subject]:
     """Lines of queues as subjects. Raises SelectionError."""
-    return _distinct(Subject(value, value) for value in values)
+    return _distinct(_queue(" ".join(value.split())) for value in values)
+
+
+def _queue(line: str) -> Subject:
+    if not line:
+        raise SelectionError('a queue is written as in tc, such as "pie target 15ms"')
+    return Subject(line, line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…")
 
 
 def _distinct(subjects: Iterator[Subject]) -> list[Subject]:

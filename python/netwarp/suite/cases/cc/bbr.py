@@ -18,7 +18,7 @@ _PROBE = "a change at the instant at which the control enters a state"
 _LIMITED = "an application that limits its own rate, in a given state"
 _CLUSTERS = "a wire that delivers packets in clusters"
 _FULL = utilised(0.95, "BBR paces at 99 % of the bandwidth, and ProbeRTT takes 200 ms of 5 s")
-_EMPTY = Measure("the shortest queue", "queue", BOTTLENECK, "length_pkts_min", most=0.0)
+_EMPTY = Measure("the shortest queue", "queue", BOTTLENECK, "length_pkts_min", most=0.0, why="the queue is gone")
 
 
 def _case(name: str, title: str, asks: str, measures: tuple[Measure, ...], **network: Any) -> Case:
@@ -148,7 +148,7 @@ BBR = Group(
             "The rate settles at that of the policer, without lasting loss.",
             (
                 Measure("segments sent again", "flow", "subject", "retransmit_pct", most=2.0, why="BBR.LossThresh"),
-                Measure("goodput", "flow", "subject", "goodput_mbps", least=7.5),
+                Measure("goodput", "flow", "subject", "goodput_mbps", least=7.5, why="three quarters of the token rate"),
             ),
             rate="40mbit",
             queue="pfifo limit 1000",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from netwarp.suite.case import Bar, Group, Measure
 from netwarp.suite.networks import (
     CONTROL,
@@ -40,7 +42,7 @@ ITSELF = Group(
             "newcomer",
             "A flow that begins later soon gets its share: Jain's index of the first 15 s with both.",
             "RFC 9743, 5.1.4",
-            (Measure("Jain's index of each second, mean", "run", "", "jain_index_1s_mean", margin=0.05),),
+            (replace(FAIRNESS, words="Jain's index of each second, mean", metric="jain_index_1s_mean"),),
             (bulk("subject"), bulk("newcomer", start="15s")),
             sets=(CONTROL, "flows.newcomer.cc"),
             duration="30s",

@@ -13,7 +13,7 @@ MIXED = Group(
             "short-beside",
             "Requests of 50 kB by CUBIC, while the subject sends without end.",
             "RFC 9743, 5.1.5 and 5.2.3",
-            harm("web", "completion_p95"),
+            harm("web", "completion_p95", to="the requests'"),
             (requests("web", "50kB", "500ms exponential", cc="cubic"), bulk("subject")),
             lone="flows.subject.count",
             quick=True,

@@ -1,23 +1,27 @@
-"""A control beside CUBIC: RFC 9743, section 5.2, with the harm of R. Ware et al. (HotNets 2019) as its measure."""
+"""A control beside CUBIC, Reno and BBR: RFC 9743, section 5.2, with the harm of R. Ware et al. (HotNets 2019) as its measure."""
 
 from __future__ import annotations
 
-from netwarp.suite.case import Axis, Group
+from netwarp.suite.case import Axis, Bar, Group, Measure
 from netwarp.suite.networks import DELAY, QUEUE, buffers, bulk, case, harm
 
 _OTHERS = bulk("cubic")
 _BOTH = harm("cubic", "goodput", "rtt_p95")
+_ALL = (
+    *_BOTH,
+    Measure("segments that CUBIC sends again", "flow", "cubic", "retransmit_pct", Bar.HARM, margin=1.0, why="1 of 100"),
+)
 _LONE = "flows.subject.count"
 
 OTHERS = Group(
     "others",
-    "Beside CUBIC",
+    "Beside other controls",
     (
         case(
             "buffers",
             "One flow beside one of CUBIC, in buffers from a quarter to sixteen BDP.",
             "RFC 9743, 5.2.1 and 6.1; R. Ware et al., 4",
-            _BOTH,
+            _ALL,
             (_OTHERS, bulk("subject")),
             axis=buffers(0.25, 1, 4, 16),
             lone=_LONE,
@@ -36,7 +40,7 @@ OTHERS = Group(
             "four-and-four",
             "Four flows beside four of CUBIC.",
             "RFC 9743, 5.2.1",
-            _BOTH,
+            _ALL,
             (bulk("cubic", count=4), bulk("subject", count=4)),
             lone=_LONE,
             queue="pfifo limit 2BDP",
@@ -74,6 +78,33 @@ OTHERS = Group(
             (_OTHERS, bulk("subject")),
             lone=_LONE,
             loss="0.1%",
+        ),
+        case(
+            "dualpi2",
+            "One flow beside one of CUBIC, in the two queues of L4S: an L4S control shares the link from the other queue.",
+            "RFC 9743, 7.1; RFC 9332",
+            _BOTH,
+            (_OTHERS, bulk("subject")),
+            lone=_LONE,
+            queue="dualpi2",
+            modules=["sch_dualpi2.c"],
+        ),
+        case(
+            "beside-reno",
+            "One flow beside one of Reno.",
+            "RFC 9743, 5.2.1",
+            harm("reno", "goodput", "rtt_p95", to="Reno's"),
+            (bulk("reno", cc="reno"), bulk("subject")),
+            lone=_LONE,
+        ),
+        case(
+            "beside-bbr",
+            "One flow beside one of BBR, which is no standard and common.",
+            "RFC 9743, 5.2.1",
+            harm("bbr", "goodput", to="BBR's", bar=Bar.REPORT),
+            (bulk("bbr", cc="bbr"), bulk("subject")),
+            axis=buffers(0.5, 2),
+            lone=_LONE,
         ),
     ),
 )

@@ -33,7 +33,9 @@ MEASURED = [(suite, case) for suite, _, case in ALL if case.experiment]
 
 def _judge(measure: Measure, own: list[float], baseline: list[float], failed: str = "") -> Judged:
     failures = {"mine": failed} if failed else {}
-    return judge(CASE, measure, "", {"mine": own, "cubic": baseline}, "cubic", failures)
+    return judge(
+        CASE, measure, "", {"mine": own, "cubic": baseline, "bbr": baseline}, baseline="cubic", failures=failures
+    )
 
 
 def test_the_definition_of_harm() -> None:
@@ -75,7 +77,7 @@ def test_the_baseline_is_never_worse_than_itself(measure: Measure) -> None:
 
 def test_a_failed_run_is_no_verdict() -> None:
     judged = _judge(FULL, [0.99, 0.99], [0.99], failed="seed 3: failed: a fault")
-    assert judged.verdicts == {"mine": Verdict.FAILED, "cubic": Verdict.PASSES}
+    assert judged.verdicts == {"mine": Verdict.FAILED, "cubic": Verdict.PASSES, "bbr": Verdict.PASSES}
     assert judged.reason == "mine: seed 3: failed: a fault"
 
 

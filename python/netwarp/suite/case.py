@@ -44,6 +44,11 @@ class Measure:
     least: float | None = None
     most: float | None = None
 
+    @property
+    def bound(self) -> float | None:
+        """The bound in place of the baseline; None if there is none."""
+        return self.most if self.least is None else self.least
+
 
 @dataclass(frozen=True)
 class Axis:

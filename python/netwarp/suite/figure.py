@@ -46,9 +46,9 @@ def draw(assessment: Assessment, stem: Path) -> list[Path]:
         return []
     names = [one.name for one in assessment.columns]
     title = f"{assessment.suite.title}: {', '.join(one.name for one in assessment.subjects)}"
+    baseline = assessment.suite.baseline.name
     subtitle = (
-        f"median of {assessment.seeds} seeds, coloured by comparison with {assessment.suite.baseline.name}, whose own seeds "
-        "are the margin"
+        f"median of {assessment.seeds} seeds, coloured by comparison with {baseline}, whose own seeds are the margin"
     )
     with style.drawing_wide():
         head_in = style.head_in(title, subtitle, _EDGE_IN) + 0.1
@@ -74,9 +74,10 @@ def draw(assessment: Assessment, stem: Path) -> list[Path]:
             _draw_line(axes, line, names, (_EDGE_IN, _EDGE_IN + first_in + _GAP_IN, left_in), cell_in)
         style.head(figure, title, subtitle, _EDGE_IN / width_in)
         shown = [one for one in _FILLS if any(one in row.verdicts.values() for row in assessment.judged)]
-        words_of = _legend(assessment.suite.baseline.name)
+        words_of = _legend(baseline)
         handles = [
-            Patch(facecolor=_FILLS[one], edgecolor="#bbbbbb", label=f"{MARKS[one]} {words_of[one]}".strip()) for one in shown
+            Patch(facecolor=_FILLS[one], edgecolor="#bbbbbb", label=f"{MARKS[one]} {words_of[one]}".strip())
+            for one in shown
         ]
         style.legend_below(figure, handles, _EDGE_IN / width_in, 0.12, width_in - 2 * _EDGE_IN)
         return style.save(figure, stem)

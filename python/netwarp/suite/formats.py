@@ -59,9 +59,8 @@ def sentence(judged: Judged, name: str, baseline: str) -> str:
         return f"{judged.label}: {judged.reason}"
     unit = unit_of(judged.measure)
     own = f"{judged.measure.words} {number(median(judged.values[name]))}{f' {unit}' if unit else ''}"
-    bound = judged.measure.least if judged.measure.least is not None else judged.measure.most
-    if bound is not None:
-        return f"{judged.label}: {own}, and {number(bound)} is asked for"
+    if judged.measure.bound is not None:
+        return f"{judged.label}: {own}, and {number(judged.measure.bound)} is asked for"
     known = judged.values.get(baseline, ())
     other = f"; {baseline} {spread(known)}" if name != baseline and known else ""
     return f"{judged.label}: {own}{other}"

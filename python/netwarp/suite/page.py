@@ -86,8 +86,7 @@ def _point(judged: Judged, name: str, baseline: str) -> str:
     if judged.verdicts[name] == Verdict.FAILED:
         return escaped(judged.reason) + where
     own, known = median(judged.values[name]), judged.values.get(baseline)
-    bound = judged.measure and (judged.measure.least if judged.measure.least is not None else judged.measure.most)
-    if bound is not None:
+    if judged.measure is not None and (bound := judged.measure.bound) is not None:
         return f"{number(own)}, where {number(bound)} is asked for{where}"
     return f"{number(own)}, where {escaped(baseline)} has {number(median(known))}{where}" if known else number(own)
 
@@ -107,8 +106,8 @@ def _table(assessment: Assessment) -> Iterator[str]:
     yield ""
     yield (
         "✗ harms, ! concern, + better, ? failed; without a mark: passes, or is only reported (no limit). Medians, with "
-        "lowest and highest seed. Beyond the limit a median counts as worse: the baseline's worst seed and a difference "
-        "that matters."
+        "lowest and highest seed. A median beyond the limit counts as worse; the limit is the baseline's worst seed and "
+        "a difference that matters."
     )
 
 

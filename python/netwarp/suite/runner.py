@@ -131,7 +131,7 @@ def _judge(case: Case, study: Study, columns: Sequence[Subject], baseline: str) 
         for measure in case.measures:
             found = rows.filter(scope=measure.scope, name=measure.name, metric=measure.metric).drop_nulls("value")
             values = {one.name: found.filter(pl.col(CASE) == one.name)["value"].to_list() for one in columns}
-            yield judge(case, measure, words, values, baseline, failures)
+            yield judge(case, measure, words, values, baseline=baseline, failures=failures)
 
 
 def _failures(study: Study, at: Mapping[str, str | int]) -> Iterator[tuple[str, str]]:

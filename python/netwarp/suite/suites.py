@@ -43,7 +43,7 @@ QUEUES = Suite(
 
 
 def choose(suite: Suite, subjects: Sequence[Subject], names: Sequence[str], *, quick: bool) -> list[tuple[Group, Case]]:
-    """The cases of these names of cases and groups; if none is given, all that are about the subjects, or the quick ones.
+    """The cases of these names of cases and groups; if none is given, all about the subjects, or the quick ones.
 
     Raises SelectionError for a name that neither a case nor a group has.
     """

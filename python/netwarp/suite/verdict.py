@@ -63,7 +63,7 @@ class Judged:
 
 
 def judge(
-    case: Case, measure: Measure, point: str, values: Values, baseline: str, failures: Mapping[str, str]
+    case: Case, measure: Measure, point: str, values: Values, *, baseline: str, failures: Mapping[str, str]
 ) -> Judged:
     """Judge every subject that has values, the baseline included. `failures` says why a subject's runs failed."""
     better = _better(measure)
@@ -90,9 +90,8 @@ def _better(measure: Measure) -> Better | None:
 
 def _limits(measure: Measure, better: Better | None, baseline: Sequence[float]) -> tuple[float, float | None] | None:
     """The values beyond which a median is worse, and better, than the baseline's; None if neither can be said."""
-    bound = measure.least if measure.least is not None else measure.most
-    if bound is not None:
-        return bound, None
+    if measure.bound is not None:
+        return measure.bound, None
     if better is None or not baseline:
         return None
     worst, best = min(baseline), max(baseline)

@@ -148,7 +148,9 @@ BBR = Group(
             "The rate settles at that of the policer, without lasting loss.",
             (
                 Measure("segments sent again", "flow", "subject", "retransmit_pct", most=2.0, why="BBR.LossThresh"),
-                Measure("goodput", "flow", "subject", "goodput_mbps", least=7.5, why="three quarters of the token rate"),
+                Measure(
+                    "goodput", "flow", "subject", "goodput_mbps", least=7.5, why="three quarters of the token rate"
+                ),
             ),
             rate="40mbit",
             queue="pfifo limit 1000",

@@ -1,4 +1,4 @@
-"""A control beside CUBIC, Reno and BBR: RFC 9743, section 5.2, with the harm of R. Ware et al. (HotNets 2019) as its measure."""
+"""A control beside CUBIC, Reno and BBR: RFC 9743, section 5.2, by the harm of R. Ware et al. (HotNets 2019)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ OTHERS = Group(
         ),
         case(
             "dualpi2",
-            "One flow beside one of CUBIC, in the two queues of L4S: an L4S control shares the link from the other queue.",
+            "One flow beside one of CUBIC, in the two queues of L4S: an L4S control has the other queue.",
             "RFC 9743, 7.1; RFC 9332",
             _BOTH,
             (_OTHERS, bulk("subject")),

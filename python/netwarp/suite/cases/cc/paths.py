@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from netwarp.suite.case import Axis, Group, Measure
-from netwarp.suite.networks import DROPS, QUEUE_P95, UTILISATION, bulk, case, changes, far_host, from_host, goodput, policer
+from netwarp.suite.networks import (
+    DROPS,
+    QUEUE_P95,
+    UTILISATION,
+    bulk,
+    case,
+    changes,
+    far_host,
+    from_host,
+    goodput,
+    policer,
+)
 
 _GOODPUT = goodput("subject")
 _RTT = Measure("RTT, p95", "flow", "subject", "rtt_ms_p95")

@@ -1,4 +1,4 @@
-"""The whole suites: what is known to harm is found, what is known to be harmless passes, and every value is measured."""
+"""The whole suites: what is known to harm is found, what is harmless passes, and every value is measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_what_ignores_losses_harms(tmp_path: Path) -> None:
     code, found = _found(tmp_path / "out", "cc", "--cc", STUBBORN, "--cases", "others")
     assert code == FAILED_EXPECTATION
     harmed = {(row["case"], row["point"]) for row in found["harms"] if row["metric"] == "flow.harm_goodput"}
-    assert {("buffers", f"buffer of {bdp} BDP") for bdp in ("0.25", "1", "4")} <= harmed
+    assert {("buffers", f"{bdp} BDP") for bdp in ("0.25", "1", "4")} <= harmed
     assert ("queues", "fq_codel with ECN") not in harmed
 
 

@@ -102,7 +102,6 @@ class Suite:
 
     name: str
     title: str
-    kind: str
     sources: str
     references: tuple[Subject, ...]
     groups: tuple[Group, ...]

@@ -46,7 +46,7 @@ def harm(name: str, *kinds: str, to: str = "CUBIC's", bar: Bar = Bar.HARM) -> tu
 
 def buffers(*bdp: float) -> Axis:
     """The bottleneck's buffer in bandwidth-delay products."""
-    return Axis(QUEUE, {f"pfifo limit {one:g}BDP": f"buffer of {one:g} BDP" for one in bdp})
+    return Axis(QUEUE, {f"pfifo limit {one:g}BDP": f"{one:g} BDP" for one in bdp})
 
 
 def case(

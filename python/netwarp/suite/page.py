@@ -106,7 +106,7 @@ def _table(assessment: Assessment) -> Iterator[str]:
     yield ""
     yield (
         "✗ harms, ! concern, + better, ? failed; without a mark: passes, or is only reported (no limit). Medians, with "
-        "lowest and highest seed. A median beyond the limit counts as worse; the limit is the baseline's worst seed and "
+        "lowest and highest seed. A median beyond the limit counts as worse. The limit: the baseline's worst seed and "
         "a difference that matters."
     )
 

@@ -26,7 +26,6 @@ _LONGEST = 100
 CONTROLS = Suite(
     "cc",
     "Congestion controls",
-    "congestion control",
     "RFC 9743; R. Ware et al.: Beyond Jain's Fairness Index, HotNets 2019",
     (Subject("cubic", "cubic"), Subject("bbr", "bbr")),
     (ALONE, ITSELF, OTHERS, MIXED, PATHS, BBR),
@@ -35,7 +34,6 @@ CONTROLS = Suite(
 QUEUES = Suite(
     "aqm",
     "Queues",
-    "queue",
     "RFC 7928",
     (Subject("pfifo limit 2BDP", "pfifo limit 2BDP"), Subject("fq_codel", "fq_codel")),
     (SENDERS, LOAD, TRAFFIC),

@@ -181,7 +181,9 @@ def test_the_choice_of_subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             controls(wrong)
     with pytest.raises(SelectionError, match="written as in tc"):
         queues(["  "])
-    assert len(queues(["red " + "x" * 200])[0].name) == 100
+    red = "red " + "x" * 200
+    assert [one.name for one in queues([red, "pie", "pfifo limit 9"])] == ["red", "pie", "pfifo limit 9"]
+    assert [len(one.name) for one in queues([red, "red limit 9"])] == [100, 11]
     assert with_modules(QUEUES, queues(["dualpi2"]), []).modules == ("sch_dualpi2.c",)
     assert with_modules(QUEUES, queues(["codel"]), []).modules == ()
 

@@ -16,7 +16,7 @@ from netwarp.suite.formats import MARKS, number, unit_of
 from netwarp.suite.runner import Assessment
 from netwarp.suite.verdict import Judged, Verdict
 
-_ROW_IN, _GROUP_IN, _FOOT_IN = 0.2, 0.36, 0.5
+_ROW_IN, _GROUP_IN, _FOOT_IN = 0.2, 0.36, 0.3
 _EDGE_IN, _GAP_IN = 0.14, 0.12
 _FILLS = {
     Verdict.HARMS: CATEGORICAL[1],
@@ -44,43 +44,52 @@ def draw(assessment: Assessment, stem: Path) -> list[Path]:
     lines, inside_in = _lines(assessment)
     if not lines:
         return []
-    names = [one.name for one in assessment.columns]
     title = f"{assessment.suite.title}: {', '.join(one.name for one in assessment.subjects)}"
     baseline = assessment.suite.baseline.name
     subtitle = (
         f"median of {assessment.seeds} seeds, coloured by comparison with {baseline}, whose own seeds are the margin"
     )
+    shown = [one for one in _FILLS if any(one in row.verdicts.values() for row in assessment.judged)]
+    handles = [_handle(one, baseline) for one in shown]
     with style.drawing_wide():
-        head_in = style.head_in(title, subtitle, _EDGE_IN) + 0.1
-        height_in = head_in + inside_in + _FOOT_IN
-        figure = style.new_figure(height_in)
         width_in = style.width_in()
-        axes = figure.add_axes((0, _FOOT_IN / height_in, 1, inside_in / height_in))
+        room_in = width_in - 2 * _EDGE_IN
+        foot_in = _FOOT_IN + style.legend_rows_in([str(one.get_label()) for one in handles], room_in)
+        head_in = style.head_in(title, subtitle, _EDGE_IN) + 0.1
+        height_in = head_in + inside_in + foot_in
+        figure = style.new_figure(height_in)
+        axes = figure.add_axes((0, foot_in / height_in, 1, inside_in / height_in))
         axes.set_xlim(0, width_in)
         axes.set_ylim(inside_in, 0)
         axes.axis("off")
-        size = style.points(8)
-        texts = [(one.case, _words(one.judged)) for one in lines if one.judged]
-        first_in = max(style.text_in(case, size) for case, _ in texts)
-        second_in = max(style.text_in(words, size) for _, words in texts)
-        left_in = _EDGE_IN + first_in + _GAP_IN + second_in + _GAP_IN
-        cell_in = (width_in - left_in - _EDGE_IN) / len(names)
-        for at, name in enumerate(names):
-            words = style.fitted(name, size, cell_in - 0.04, 2, bold=at < len(assessment.subjects))
-            weight = "bold" if at < len(assessment.subjects) else "normal"
-            middle = left_in + (at + 0.5) * cell_in
-            axes.text(middle, 0.16, words, ha="center", va="bottom", fontsize=size, fontweight=weight)
-        for line in lines:
-            _draw_line(axes, line, names, (_EDGE_IN, _EDGE_IN + first_in + _GAP_IN, left_in), cell_in)
+        _draw_lines(axes, lines, assessment)
         style.head(figure, title, subtitle, _EDGE_IN / width_in)
-        shown = [one for one in _FILLS if any(one in row.verdicts.values() for row in assessment.judged)]
-        words_of = _legend(baseline)
-        handles = [
-            Patch(facecolor=_FILLS[one], edgecolor="#bbbbbb", label=f"{MARKS[one]} {words_of[one]}".strip())
-            for one in shown
-        ]
-        style.legend_below(figure, handles, _EDGE_IN / width_in, 0.12, width_in - 2 * _EDGE_IN)
+        style.legend_below(figure, handles, _EDGE_IN / width_in, 0.12, room_in)
         return style.save(figure, stem)
+
+
+def _handle(verdict: Verdict, baseline: str) -> Patch:
+    """A colour of the legend, with its words."""
+    label = f"{MARKS[verdict]} {_legend(baseline)[verdict]}".strip()
+    return Patch(facecolor=_FILLS[verdict], edgecolor="#bbbbbb", label=label)
+
+
+def _draw_lines(axes: Axes, lines: Sequence[_Line], assessment: Assessment) -> None:
+    """Draw the names of the columns, and every line."""
+    size = style.points(8)
+    texts = [(one.case, _words(one.judged)) for one in lines if one.judged]
+    first_in = max(style.text_in(case, size) for case, _ in texts)
+    second_in = max(style.text_in(words, size) for _, words in texts)
+    left_in = _EDGE_IN + first_in + _GAP_IN + second_in + _GAP_IN
+    names = [one.name for one in assessment.columns]
+    cell_in = (style.width_in() - left_in - _EDGE_IN) / len(names)
+    for at, name in enumerate(names):
+        own = at < len(assessment.subjects)
+        words = style.fitted(name, size, cell_in - 0.04, 2, bold=own)
+        middle = left_in + (at + 0.5) * cell_in
+        axes.text(middle, 0.16, words, ha="center", va="bottom", fontsize=size, fontweight="bold" if own else "normal")
+    for line in lines:
+        _draw_line(axes, line, names, (_EDGE_IN, _EDGE_IN + first_in + _GAP_IN, left_in), cell_in)
 
 
 def _legend(baseline: str) -> dict[Verdict, str]:

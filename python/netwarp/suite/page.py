@@ -58,7 +58,7 @@ def _in_short(assessment: Assessment, subject: Subject) -> Iterator[str]:
     baseline = assessment.suite.baseline.name
     yield ""
     yield f"## `{subject.name}`"
-    yield f"{counts(assessment, subject.name)}."
+    yield f"{counts(assessment, subject.name)}." + (f" It is `{subject.value}`." * (subject.value != subject.name))
     for verdict, head in _HEADS.items():
         rows = [one for one in assessment.judged if one.verdicts[subject.name] == verdict]
         if subject.name == baseline and verdict in (Verdict.BETTER, Verdict.HARMS):
@@ -123,8 +123,8 @@ def _section(case: Case, judged: Sequence[Judged], baseline: Subject) -> Iterato
     yield f"- Scenario: [{case.name}.toml]({case.name}.toml); `netwarp run {case.name}.toml` keeps all records."
     for measure in case.measures:
         yield f"- {escaped(measure.words)} (`{measure.scope}.{measure.metric}`): {_criterion(measure, baseline)}"
-    for reason in dict.fromkeys(one.reason for one in judged if one.reason):
-        yield f"- Failed: {escaped(reason)}."
+    for reason in dict.fromkeys(f"{one.point}: {run}" if one.point else run for one in judged for run in one.left_out):
+        yield f"- Left out: {escaped(reason)}."
 
 
 def _criterion(measure: Measure, baseline: Subject) -> str:

@@ -124,23 +124,28 @@ def _judge(case: Case, study: Study, columns: Sequence[Subject], baseline: str) 
     points = case.axis.points if case.axis else {"": ""}
     for value, words in points.items():
         at = {case.axis.path: value} if case.axis else {}
-        failures = dict(_failures(study, at))
+        left_out = list(_left_out(study, at))
+        failures = {name: reason for name, status, reason in left_out if status != RunStatus.SUSPECT}
         rows = study.summary.filter(pl.col("status") == RunStatus.OK)
         for path, one in at.items():
             rows = rows.filter(pl.col(path).cast(pl.String) == axis_text(one))
         for measure in case.measures:
             found = rows.filter(scope=measure.scope, name=measure.name, metric=measure.metric).drop_nulls("value")
             values = {one.name: found.filter(pl.col(CASE) == one.name)["value"].to_list() for one in columns}
-            yield judge(case, measure, words, values, baseline=baseline, failures=failures)
+            judged = judge(case, measure, words, values, baseline=baseline, failures=failures)
+            yield replace(judged, left_out=tuple(f"{name}, {reason}" for name, _, reason in left_out))
 
 
-def _failures(study: Study, at: Mapping[str, str | int]) -> Iterator[tuple[str, str]]:
-    """The subjects of which a run at this point does not count, with the reason; those of the lone runs concern all."""
-    names = study.summary[CASE].unique().to_list()
+def _left_out(study: Study, at: Mapping[str, str | int]) -> Iterator[tuple[str, RunStatus, str]]:
+    """The runs at this point that do not count: subject, status and reason; a lone run that fails concerns all.
+
+    The values of a suspect run do not count; the other seeds decide.
+    """
+    names = study.summary[CASE].unique(maintain_order=True).to_list()
     for outcome in study.result.outcomes():
         here = all(axis_text(outcome.run.point[path]) == axis_text(value) for path, value in at.items())
         if here and outcome.status != RunStatus.OK:
             name = str(outcome.run.point[CASE])
             reason = f"seed {outcome.run.seed}: {outcome.status}: {outcome.reason or 'see its status.json'}"
             for one in names if name == LONE else [name]:
-                yield one, reason
+                yield one, outcome.status, reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +35,7 @@ QUEUES = Suite(
     "aqm",
     "Queues",
     "RFC 7928",
-    (Subject("pfifo limit 2BDP", "pfifo limit 2BDP"), Subject("fq_codel", "fq_codel")),
+    (Subject("pfifo limit 2BDP", "pfifo"), Subject("fq_codel", "fq_codel")),
     (SENDERS, LOAD, TRAFFIC),
 )
 
@@ -94,14 +94,20 @@ def with_modules(suite: Suite, subjects: Sequence[Subject], files: Sequence[str]
 
 
 def queues(values: Sequence[str]) -> list[Subject]:
-    """Lines of queues as subjects. Raises SelectionError."""
-    return _distinct(_queue(" ".join(value.split())) for value in values)
-
-
-def _queue(line: str) -> Subject:
-    if not line:
+    """Lines of queues as subjects, called by their disciplines where these differ. Raises SelectionError."""
+    lines = [" ".join(value.split()) for value in values]
+    if not all(lines):
         raise SelectionError('a queue is written as in tc, such as "pie target 15ms"')
-    return Subject(line, line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…")
+    every = {*lines, *(one.value for one in QUEUES.references)}
+    return _distinct(Subject(line, _name(line, every)) for line in lines)
+
+
+def _name(line: str, every: Collection[str]) -> str:
+    """The discipline of a queue, or, if others have it too, its whole line, as far as a case's name may be long."""
+    discipline = line.split(maxsplit=1)[0]
+    if sum(one.split()[0] == discipline for one in every) == 1:
+        return discipline
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 def _distinct(subjects: Iterator[Subject]) -> list[Subject]:

@@ -45,7 +45,7 @@ class Judged:
     """A measure at a point of a case: the values and the verdict of each subject, and the limit between them.
 
     `point` is the point's words. `limit` is the value beyond which a median is worse; None if there is no such value.
-    `reason` says why a subject failed.
+    `reason` says why a subject failed; `left_out` names the runs whose values do not count, with their reasons.
     """
 
     case: Case
@@ -55,6 +55,7 @@ class Judged:
     verdicts: Mapping[str, Verdict]
     limit: float | None = None
     reason: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL, pale
@@ -141,13 +141,8 @@ def _draw_line(
     for at, name in enumerate(names):
         verdict, values = line.judged.verdicts[name], line.judged.values[name]
         left = at_in[2] + at * cell_in
-        axes.fill_between(
-            [left + 0.02, left + cell_in - 0.02],
-            line.top_in + 0.01,
-            line.top_in + _ROW_IN - 0.01,
-            facecolor=_FILLS[verdict],
-            linewidth=0,
-        )
+        place = (left + 0.02, line.top_in + 0.01)
+        axes.add_patch(Rectangle(place, cell_in - 0.04, _ROW_IN - 0.02, facecolor=_FILLS[verdict], linewidth=0))
         words = f"{MARKS[verdict]} {number(median(values))}".strip() if values else "not measured"
         colour = "white" if verdict in _WHITE else style.INK
         axes.text(left + cell_in / 2, middle, words, fontsize=size, ha="center", va="center", color=colour)

@@ -14,7 +14,7 @@ from netwarp.suite.networks import DROPS, bulk, case, changes, far_host, from_ho
 from netwarp.verify.rows.networks import BOTTLENECK
 
 _SOURCE = "draft-ietf-ccwg-bbr-06, appendix: "
-_PROBE = "a change at the instant at which the control enters a state"
+_PROBE = "a change at the instant at which the control enters a state, which each control names differently"
 _LIMITED = "an application that limits its own rate, in a given state"
 _CLUSTERS = "a wire that delivers packets in clusters"
 _FULL = utilised(0.95, "BBR paces at 99 % of the bandwidth, and ProbeRTT takes 200 ms of 5 s")

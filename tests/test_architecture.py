@@ -87,6 +87,7 @@ STAGES = [
     "serve",
     "api",
     "verify",
+    "suite",
     "testing",
     "cli",
     "__main__",

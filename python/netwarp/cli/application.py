@@ -38,6 +38,7 @@ COMMANDS = {
     "serve": "serve:serve",
     "shell": "shell:shell",
     "show": "scenarios:show",
+    "suite": "suite:suite_app",
     "verify": "verify:verify",
     "watch": "observer:watch_app",
     "whatif": "explain:whatif",

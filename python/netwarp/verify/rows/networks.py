@@ -24,12 +24,16 @@ def dumbbell(
     delay: str = "10ms",
     queue: str = "pfifo limit 100",
     loss: str = "0%",
+    wire: str = "",
     sweep: str = "",
     more: str = "",
     seeds: int = 1,
     settings: tuple[str, ...] = (),
 ) -> Experiment:
-    """An experiment with one bottleneck; `flows`, `sweep` and `more` are lines of TOML."""
+    """An experiment with one bottleneck; `flows`, `wire` (of the bottleneck), `sweep` and `more` are lines of TOML.
+
+    With a trace in `wire`, `rate` is "".
+    """
     axes = f"[sweep]\n{sweep}\n" if sweep else ""
     text = f"""\
 name = "{name}"
@@ -45,9 +49,10 @@ ends = ["h1", "r1"]
 rate = "1gbit"
 [links.bottleneck]
 ends = ["r1", "h2"]
-rate = "{rate}"
+{f'rate = "{rate}"' if rate else ""}
 delay = "{delay}"
 loss = "{loss}"
+{wire}
 queue = "{queue}"
 {flows}
 {more}

@@ -1,0 +1,113 @@
+"""A case of a suite: what an RFC asks, the network in which it is asked, what is measured, and what would be wrong.
+
+A case is data. The subject, a congestion control or a queue, is a parameter: the values of the paths in `sets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from netwarp.verify.row import Experiment
+
+LONE = "alone"
+"""The name of the runs without the subject, to which harm is compared."""
+
+
+class Bar(StrEnum):
+    """What it means if a subject's value is worse than the baseline's."""
+
+    HARM = "harm"
+    """It harms others more than the baseline does, which R. Ware et al. (HotNets 2019) would not deploy."""
+    CONCERN = "concern"
+    """The RFC asks for it without a threshold."""
+    REPORT = "report"
+    """Nothing: the RFC wants to know it, and neither value is wrong."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric of a run (docs/metrics.md) in words, and what a worse value than the baseline's means.
+
+    `name` is the flow, queue or link. `margin` is the smallest difference that counts, for the reason `why`, if that of
+    the catalogue is smaller. `least` and `most` are bounds in place of the baseline, for cases that state one.
+    """
+
+    words: str
+    scope: str
+    name: str
+    metric: str
+    bar: Bar = Bar.CONCERN
+    margin: float = 0.0
+    why: str = ""
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def bound(self) -> float | None:
+        """The bound in place of the baseline; None if there is none."""
+        return self.most if self.least is None else self.least
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values of a path with which a case is repeated: value → its words."""
+
+    path: str
+    points: Mapping[str | int, str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: what it asks and where the RFC does, its experiment, and its measures.
+
+    `sets` are the paths that the subject is put into, `axis` what else is varied, and `lone` the path of the count of
+    flows that is 0 in the runs without the subject. `waits` names what netwarp lacks; such a case has no experiment.
+    """
+
+    name: str
+    asks: str
+    source: str
+    experiment: Experiment | None = None
+    measures: tuple[Measure, ...] = ()
+    sets: tuple[str, ...] = ()
+    axis: Axis | None = None
+    lone: str = ""
+    quick: bool = False
+    waits: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases about one subject, which share a file. `only_for` is how the names of subjects begin that it is about."""
+
+    name: str
+    title: str
+    cases: tuple[Case, ...]
+    only_for: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A congestion control or a queue that is put into the cases: as the scenario has it, and its name in tables."""
+
+    value: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Groups of cases for one kind of subject, and the references beside it, of which the first is the baseline."""
+
+    name: str
+    title: str
+    sources: str
+    references: tuple[Subject, ...]
+    groups: tuple[Group, ...]
+    modules: tuple[str, ...] = field(default=())
+
+    @property
+    def baseline(self) -> Subject:
+        """The reference with which all others are compared."""
+        return self.references[0]

@@ -1,0 +1,1 @@
+"""The cases of the suites, a group a file."""

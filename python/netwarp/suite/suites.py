@@ -1,0 +1,121 @@
+"""The suites, and the choice of their cases and subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from netwarp.common.words import nearest
+from netwarp.modules.named import FILE, is_file, load_control, load_module, shipped_modules
+from netwarp.store.errors import SelectionError
+from netwarp.suite.case import LONE, Case, Group, Subject, Suite
+from netwarp.suite.cases.aqm.load import LOAD
+from netwarp.suite.cases.aqm.senders import SENDERS
+from netwarp.suite.cases.aqm.traffic import TRAFFIC
+from netwarp.suite.cases.cc.alone import ALONE
+from netwarp.suite.cases.cc.bbr import BBR
+from netwarp.suite.cases.cc.itself import ITSELF
+from netwarp.suite.cases.cc.mixed import MIXED
+from netwarp.suite.cases.cc.others import OTHERS
+from netwarp.suite.cases.cc.paths import PATHS
+
+_LONGEST = 100
+"""The characters of a case's name."""
+
+CONTROLS = Suite(
+    "cc",
+    "Congestion controls",
+    "RFC 9743; R. Ware et al.: Beyond Jain's Fairness Index, HotNets 2019",
+    (Subject("cubic", "cubic"), Subject("bbr", "bbr")),
+    (ALONE, ITSELF, OTHERS, MIXED, PATHS, BBR),
+)
+
+QUEUES = Suite(
+    "aqm",
+    "Queues",
+    "RFC 7928",
+    (Subject("pfifo limit 2BDP", "pfifo"), Subject("fq_codel", "fq_codel")),
+    (SENDERS, LOAD, TRAFFIC),
+)
+
+
+def choose(suite: Suite, subjects: Sequence[Subject], names: Sequence[str], *, quick: bool) -> list[tuple[Group, Case]]:
+    """The cases of these names of cases and groups; if none is given, all about the subjects, or the quick ones.
+
+    Raises SelectionError for a name that neither a case nor a group has.
+    """
+    known = [*(group.name for group in suite.groups), *(case.name for group in suite.groups for case in group.cases)]
+    for name in names:
+        if name not in known:
+            hint = nearest(name, known) or f"; there are {', '.join(known)}"
+            raise SelectionError(f'there is no case "{name}"{hint}')
+    return [(group, case) for group, case in _all(suite) if _is_chosen(group, case, subjects, names, quick=quick)]
+
+
+def _all(suite: Suite) -> Iterator[tuple[Group, Case]]:
+    return ((group, case) for group in suite.groups for case in group.cases)
+
+
+def _is_chosen(group: Group, case: Case, subjects: Sequence[Subject], names: Sequence[str], *, quick: bool) -> bool:
+    if names:
+        return group.name in names or case.name in names
+    about = any(one.name.startswith(group.only_for) for one in subjects)
+    return about and (case.quick if quick else True)
+
+
+def controls(values: Sequence[str]) -> list[Subject]:
+    """The congestion controls as subjects, those of files under the names that they register. Raises SelectionError."""
+    return _distinct(_control(value) for value in values)
+
+
+def _control(value: str) -> Subject:
+    """A control; a file of the user's by its absolute path, since the scenarios of cases are elsewhere."""
+    if not is_file(value):
+        return Subject(value, value)
+    try:
+        name = str(load_control(value, Path()))
+    except ValueError as error:
+        raise SelectionError(str(error)) from None
+    place, *parameters = value.removeprefix(FILE).split()
+    return Subject(" ".join([FILE + _found(place), *parameters]), name)
+
+
+def _found(place: str) -> str:
+    """A module of the user's by its absolute path; one that is shipped by its name."""
+    return str(Path(place).absolute()) if Path(place).exists() else place
+
+
+def with_modules(suite: Suite, subjects: Sequence[Subject], files: Sequence[str]) -> Suite:
+    """The suite with modules that its cases load: these files, and those shipped that have a subject's queue."""
+    named = {subject.value.split()[0] for subject in subjects if subject.value.split()}
+    shipped = [name for name, path in shipped_modules().items() if named & {*load_module(name, {}, path.parent).qdiscs}]
+    return replace(suite, modules=tuple(dict.fromkeys([*map(_found, files), *shipped])))
+
+
+def queues(values: Sequence[str]) -> list[Subject]:
+    """Lines of queues as subjects, called by their disciplines where these differ. Raises SelectionError."""
+    lines = [" ".join(value.split()) for value in values]
+    if not all(lines):
+        raise SelectionError('a queue is written as in tc, such as "pie target 15ms"')
+    every = {*lines, *(one.value for one in QUEUES.references)}
+    return _distinct(Subject(line, _name(line, every)) for line in lines)
+
+
+def _name(line: str, every: Collection[str]) -> str:
+    """The discipline of a queue, or, if others have it too, its whole line, as far as a case's name may be long."""
+    discipline = line.split(maxsplit=1)[0]
+    if sum(one.split()[0] == discipline for one in every) == 1:
+        return discipline
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _distinct(subjects: Iterator[Subject]) -> list[Subject]:
+    """Raise SelectionError if a subject is given twice, or is called as the runs without one."""
+    found: list[Subject] = []
+    for one in subjects:
+        if one in found:
+            raise SelectionError(f'"{one.value}" is given twice')
+        taken = one.name == LONE or any(one.name == other.name for other in found)
+        found.append(replace(one, name=one.value) if taken else one)
+    return found

@@ -115,6 +115,11 @@ def changes(*steps: tuple[str, str]) -> str:
     return "".join(f'[[changes]]\nlink = "bottleneck"\nat = "{at}"\n{line}\n' for at, line in steps)
 
 
+def at_state(when: str, since: str, line: str) -> str:
+    """A change of the bottleneck at a state of the subject, which counts from a time on."""
+    return f'[[changes]]\nlink = "bottleneck"\nat = "{since}"\nwhen = "{when}"\n{line}\n'
+
+
 def policer(rate: str, burst: str) -> str:
     """A policer where packets of h1 enter r1."""
     police = f"filter add dev {{dev}} ingress matchall action police rate {rate} burst {burst} conform-exceed drop"

@@ -1,8 +1,9 @@
 """The test cases of BBR's draft, for controls that are called bbr: draft-ietf-ccwg-bbr, appendix, in its order.
 
-A case that asks for a change at the instant of a state, or for an application that limits itself, waits. Of the others
-netwarp sees what the draft wants to be the consequence, not the names of states, which kernels and modules spell
-differently.
+A case that asks for an application that limits itself, or for what each control names differently, waits. Of the others
+netwarp sees what the draft wants to be the consequence, not the names of states. Drain and Down are seen by the pacing
+rate, which every control has: 0.99 of the bandwidth in Cruise, 2.8 times as much in Startup, 0.9 of it or less in Down,
+half of it or less in Drain.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from netwarp.suite.case import Case, Group, Measure
-from netwarp.suite.networks import DROPS, bulk, case, changes, far_host, from_host, policer, utilised
+from netwarp.suite.networks import DROPS, at_state, bulk, case, changes, far_host, from_host, policer, utilised
 from netwarp.verify.rows.networks import BOTTLENECK
 
 _SOURCE = "draft-ietf-ccwg-bbr-06, appendix: "
-_PROBE = "a change at the instant at which the control enters a state, which each control names differently"
+_PROBE = "a state that only its name tells apart from others, and each control has other names"
 _LIMITED = "an application that limits its own rate, in a given state"
 _CLUSTERS = "a wire that delivers packets in clusters"
 _FULL = utilised(0.95, "BBR paces at 99 % of the bandwidth, and ProbeRTT takes 200 ms of 5 s")
@@ -58,11 +59,15 @@ BBR = Group(
             warmup="500ms",
             queue="pfifo limit 4BDP",
         ),
-        _waits(
+        _case(
             "drain-time",
             "Exiting DRAIN Based on Time",
-            "Three rounds end Drain if the bandwidth falls by a tenth as it begins.",
-            _PROBE,
+            "Drain ends although the bandwidth falls by a tenth as it begins.",
+            (utilised(0.9, "a Drain without end paces at half the bandwidth at most"),),
+            duration="5s",
+            warmup="1s",
+            queue="pfifo limit 4BDP",
+            more=at_state("subject.pacing_rate_bps < 8mbit", "150ms", 'rate = "9mbit"'),
         ),
         _waits("up-plateau", "Exiting PROBE_UP on Bandwidth Plateau", "A plateau ends Up.", _PROBE),
         _waits(
@@ -78,11 +83,15 @@ BBR = Group(
             _LIMITED,
         ),
         _waits("down-inflight", "Exiting PROBE_DOWN on Inflight", "Down ends with the queue that Up built.", _PROBE),
-        _waits(
+        _case(
             "down-time",
             "Exiting PROBE_DOWN After Max Time",
-            "Down ends in Refill if the bandwidth falls by a tenth as it begins.",
-            _PROBE,
+            "Down ends although the bandwidth falls by a tenth as it begins.",
+            (utilised(0.9, "ProbeRTT takes 200 ms of 5 s; a Down without end paces at nine tenths at most"),),
+            duration="20s",
+            warmup="8s",
+            queue="pfifo limit 4BDP",
+            more=at_state("subject.pacing_rate_bps < 9400kbit", "5s", 'rate = "9mbit"'),
         ),
         _case(
             "probe-rtt",

@@ -8,10 +8,12 @@ from netwarp.common.words import nearest
 from netwarp.store.errors import SelectionError
 from netwarp.studies import registry
 from netwarp.verify.row import Family, Row, Size
-from netwarp.verify.rows import arithmetic, controls, published, queues, timers, waiting, wires
+from netwarp.verify.rows import accounts, arithmetic, controls, paths, published, queues, timers, waiting, wires
 
 _OWN = (
     arithmetic.FAMILY,
+    paths.FAMILY,
+    accounts.FAMILY,
     wires.FAMILY,
     timers.FAMILY,
     queues.FAMILY,

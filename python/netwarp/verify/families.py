@@ -8,7 +8,7 @@ from netwarp.common.words import nearest
 from netwarp.store.errors import SelectionError
 from netwarp.studies import registry
 from netwarp.verify.row import Family, Row, Size
-from netwarp.verify.rows import accounts, arithmetic, controls, paths, published, queues, timers, waiting, wires
+from netwarp.verify.rows import accounts, arithmetic, controls, paths, published, queues, timers, waiting, windows, wires
 
 _OWN = (
     arithmetic.FAMILY,
@@ -17,6 +17,7 @@ _OWN = (
     wires.FAMILY,
     timers.FAMILY,
     queues.FAMILY,
+    windows.FAMILY,
     controls.FAMILY,
     published.FAMILY,
     waiting.FAMILY,

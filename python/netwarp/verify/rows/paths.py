@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from netwarp.store.codes import Fate
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
 from netwarp.verify.measures import by_axis, metric, packets_at, packets_of
@@ -42,8 +41,8 @@ _FIXED = dumbbell(
 
 def _acks_per_segment(run: RunDir) -> float | None:
     """Once the receiver's window has grown, until when it acknowledges every segment (tcp_grow_window())."""
-    settled = pl.col("enqueue_ns") > _SETTLED_NS
-    data = packets_of(run, "bulk", BOTTLENECK).filter(settled, pl.col("fate") == Fate.SENT).height
+    settled = pl.col("dequeue_ns") > _SETTLED_NS
+    data = packets_of(run, "bulk", BOTTLENECK).filter(settled).height
     return packets_at(run, "bottleneck:h2").filter(settled).height / data if data else None
 
 

@@ -8,7 +8,19 @@ from netwarp.common.words import nearest
 from netwarp.store.errors import SelectionError
 from netwarp.studies import registry
 from netwarp.verify.row import Family, Row, Size
-from netwarp.verify.rows import accounts, arithmetic, controls, paths, published, queues, timers, waiting, windows, wires
+from netwarp.verify.rows import (
+    accounts,
+    arithmetic,
+    controls,
+    exchanges,
+    paths,
+    published,
+    queues,
+    timers,
+    waiting,
+    windows,
+    wires,
+)
 
 _OWN = (
     arithmetic.FAMILY,
@@ -16,6 +28,7 @@ _OWN = (
     accounts.FAMILY,
     wires.FAMILY,
     timers.FAMILY,
+    exchanges.FAMILY,
     queues.FAMILY,
     windows.FAMILY,
     controls.FAMILY,

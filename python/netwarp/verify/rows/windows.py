@@ -301,15 +301,18 @@ FAMILY = Family(
             "RFC 9438, section 4.3",
             "packets / round trip",
             {"cubic": 3 * (1 - _CUBIC_BETA) / (1 + _CUBIC_BETA)},
-            share(0.05, "the kernel counts ACKs in eighths: 15 / 8 (0.533), rounded down; round trips are longer than the 31 ms "
-                "for which it keeps a rate of growth (HZ / 32)"),
+            share(
+                0.05,
+                "the kernel counts ACKs in eighths (15 / 8: 0.533), and keeps a rate of growth for 31 ms (HZ / 32), in which "
+                "the window grows by one of the 20 packets of an epoch",
+            ),
             dumbbell(
                 "cubic-reno-friendly",
                 flows=flow("bulk", "bulk", cc="cubic"),
                 duration="30s",
-                rate="8mbit",
-                delay="20ms",
-                queue="pfifo limit 10",
+                rate="50mbit",
+                delay="5ms",
+                queue="pfifo limit 40",
                 sweep=f'"{_CC}" = ["cubic"]',
             ),
             by_axis(_CC, _growth),
@@ -326,4 +329,3 @@ FAMILY = Family(
         ),
     ),
 )
-

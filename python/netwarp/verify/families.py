@@ -11,6 +11,8 @@ from netwarp.verify.row import Family, Row, Size
 from netwarp.verify.rows import (
     accounts,
     arithmetic,
+    bbr,
+    classes,
     controls,
     exchanges,
     paths,
@@ -30,8 +32,10 @@ _OWN = (
     timers.FAMILY,
     exchanges.FAMILY,
     queues.FAMILY,
+    classes.FAMILY,
     windows.FAMILY,
     controls.FAMILY,
+    bbr.FAMILY,
     published.FAMILY,
     waiting.FAMILY,
 )

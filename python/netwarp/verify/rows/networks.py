@@ -51,7 +51,7 @@ ends = ["r1", "h2"]
 rate = "{rate}"
 delay = "{delay}"
 loss = "{loss}"
-queue = "{queue}"
+{f'queue = "{queue}"' if queue else ""}
 {flows}
 {more}
 {axes}"""
@@ -72,7 +72,7 @@ def sharing(
     seeds: int = 1,
     settings: tuple[str, ...] = (),
 ) -> Experiment:
-    """An experiment with two sources, whose addresses are 10.0.1.1 and 10.0.2.1, and whose links have these delays.
+    """An experiment with two sources, whose addresses are 10.0.0.1 and 10.0.1.1, and whose links have these delays.
 
     `raw` are tc's commands for the interface of the bottleneck, in place of its rate and queue.
     """

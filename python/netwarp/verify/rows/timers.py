@@ -22,6 +22,7 @@ _KEEPALIVE_S, _PROBES_S, _PROBES = 7200, 75, 9
 _RETRIES2_S = 924.6
 _RTO_MAX_S = 120
 _MS = 10**6
+_SMALL_WINDOW = ('nodes.h2.sysctl={ "net.ipv4.tcp_window_scaling" = 0 }',)
 _OUTAGE_NS = 5 * 10**9
 _NO_ANSWER = '[[changes]]\nat = "{at}"\nlink = "bottleneck"\nloss = "100%"'
 
@@ -67,14 +68,18 @@ def _timeout_ms(run: RunDir) -> dict[str, float]:
     return {} if over is None else {"timeout - round trip": over}
 
 
-def _probe(run: RunDir) -> dict[str, float]:
-    """The time from the last segment that an ACK let go to the probe that follows it, in smoothed round trips."""
-    acks = run.scan("acks").sort("time_ns").select(pl.col("time_ns", "srtt_us").last()).collect()
-    if acks.is_empty():
-        return {}
+def _probe_ms(run: RunDir) -> dict[str, float]:
+    """The time from the last segment that an ACK let go to the probe that follows it."""
+    last = run.scan("acks").select(pl.col("time_ns").max()).collect().item()
     times = packets_of(run, "bulk", "access:h1")["enqueue_ns"]
-    sent, after = times.filter(times <= acks["time_ns"][0]), times.filter(times > acks["time_ns"][0])
-    return {"probe": (after[0] - sent[-1]) / 1e3 / acks["srtt_us"][0]} if len(sent) and len(after) else {}
+    sent, after = times.filter(times <= last), times.filter(times > last)
+    return {"probe": (after[0] - sent[-1]) / _MS} if len(sent) and len(after) else {}
+
+
+def _probe(run: RunDir) -> dict[str, float]:
+    """The same in smoothed round trips."""
+    srtt = run.scan("acks").sort("time_ns").select(pl.col("srtt_us").last()).collect()["srtt_us"]
+    return {label: 1e3 * value / srtt[0] for label, value in _probe_ms(run).items()}
 
 
 def _given_up(run: RunDir) -> dict[str, float]:
@@ -136,7 +141,7 @@ FAMILY = Family(
                 "rto-floor",
                 flows=flow("bulk", "bulk"),
                 duration="20s",
-                settings=('nodes.h2.sysctl={ "net.ipv4.tcp_window_scaling" = 0 }',),
+                settings=_SMALL_WINDOW,
             ),
             _timeout_ms,
         ),
@@ -146,15 +151,31 @@ FAMILY = Family(
             "RFC 8985, section 7.2: PTO; net/ipv4/tcp_output.c, tcp_schedule_loss_probe()",
             "smoothed round trips",
             {"probe": 2.0},
-            Range(0.01, 0.15, f"2 ms are added (TCP_TIMEOUT_MIN_US); {_WHEEL}, here of some 600 ms", relative=True),
+            Range(0.01, 0.15, f"2 ms of 108 are added (TCP_TIMEOUT_MIN_US); {_WHEEL}", relative=True),
             dumbbell(
                 "tail-loss-probe",
+                flows=flow("bulk", "bulk"),
+                duration="10s",
+                more=_NO_ANSWER.format(at="5s"),
+                settings=_SMALL_WINDOW,
+            ),
+            _probe,
+        ),
+        Row(
+            "probe-before-timeout",
+            "Where the timeout is earlier, the probe comes at its time: 200 ms after a long round trip.",
+            "RFC 8985, section 7.2; net/ipv4/tcp_output.c, tcp_schedule_loss_probe(): tcp_rto_delta_us()",
+            "ms",
+            {"probe": 200.0},
+            Range(5.0, 30.0, f"5 ms by which the head's round trip differs from the smoothed one; {_WHEEL}"),
+            dumbbell(
+                "probe-before-timeout",
                 flows=flow("bulk", "bulk"),
                 duration="10s",
                 delay="150ms",
                 more=_NO_ANSWER.format(at="5s"),
             ),
-            _probe,
+            _probe_ms,
         ),
         Row(
             "retries2",

@@ -27,7 +27,7 @@ _RENO_BETA, _CUBIC_BETA, _CUBIC_C = 0.5, 0.7, 0.4
 _PARTS = (0.25, 0.5, 0.75, 1.0)
 _FAST_CONVERGENCE = (1 + _CUBIC_BETA) / 2
 _RANDOM = {"1%": 0.01, "0.1%": 0.001}
-_LOSS = "links.bottleneck.loss"
+_LOSS = "links.bottleneck.loss.forward"
 
 
 def _acks(run: RunDir) -> pl.DataFrame:
@@ -116,12 +116,6 @@ def _cubic_curve(run: RunDir) -> dict[str, float]:
                 now = epoch.filter(pl.col("time_ns") <= at)["snd_cwnd_pkts"][-1]
                 places[f"{part:g} K"].append((now - origin) / (origin - start))
     return {label: median(found) for label, found in places.items() if found}
-
-
-def _window_at_loss(run: RunDir) -> dict[str, float]:
-    loss = run.description.point[_LOSS]
-    rows = run.metrics().filter(scope="flow", name="bulk", metric="cwnd_pkts_mean")
-    return {str(loss["forward"] if isinstance(loss, dict) else loss): float(rows["value"][0])}
 
 
 def _cycle(buffer: int) -> float:
@@ -271,9 +265,9 @@ FAMILY = Family(
                 rate="100mbit",
                 delay="10ms",
                 queue="pfifo limit 1000",
-                sweep=f'"{_LOSS}" = [{", ".join(f"{{ forward = {chr(34)}{one}{chr(34)} }}" for one in _RANDOM)}]',
+                sweep=f'"{_LOSS}" = {list(_RANDOM)}',
             ),
-            _window_at_loss,
+            metric("flow", "bulk", "cwnd_pkts_mean", _LOSS),
             size=Size.USUAL,
         ),
         Row(

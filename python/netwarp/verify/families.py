@@ -18,6 +18,7 @@ from netwarp.verify.rows import (
     paths,
     published,
     queues,
+    simulators,
     timers,
     waiting,
     windows,
@@ -36,6 +37,7 @@ _OWN = (
     windows.FAMILY,
     controls.FAMILY,
     bbr.FAMILY,
+    simulators.FAMILY,
     published.FAMILY,
     waiting.FAMILY,
 )

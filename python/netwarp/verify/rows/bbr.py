@@ -117,7 +117,9 @@ FAMILY = Family(
             f"{_PAPER}; net/ipv4/tcp_bbr.c, bbr_probe_rtt_mode_ms",
             "ms",
             {"length": 200.0},
-            Range(0.0, 60.0, "the 200 ms begin when four packets are in flight, and end at the first ACK of a round trip"),
+            Range(
+                0.0, 60.0, "the 200 ms begin when four packets are in flight, and end at the first ACK of a round trip"
+            ),
             _ALONE,
             _length,
         ),

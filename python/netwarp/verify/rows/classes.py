@@ -148,6 +148,12 @@ FAMILY = Family(
             Range(2 * frame_ms(5), frame_ms(5), "the limit is whole packets; tokens come for whole packets"),
             _TBF,
             metric("queue", BOTTLENECK, "sojourn_ms_max"),
+            explained=Range(
+                2 * frame_ms(5),
+                16.0 + frame_ms(5),
+                "tc makes the limit rate × latency + burst: once the tokens are used up, the burst of 10 kB takes 16 ms "
+                "more",
+            ),
         ),
         Row(
             "police-rate",

@@ -202,7 +202,9 @@ FAMILY = Family(
             "tc-cake(8), dual-srchost",
             "goodput of four flows / of one",
             {"four / one": 1.0},
-            within(0.03, "shares are exact to a quantum of each flow; CAKE drops from the longest queue, which differs"),
+            within(
+                0.03, "shares are exact to a quantum of each flow; CAKE drops from the longest queue, which differs"
+            ),
             sharing(
                 "cake-hosts",
                 flows="\n".join(
@@ -233,10 +235,7 @@ FAMILY = Family(
                 rate=f"{_DCTCP_MBPS}mbit",
                 delay=f"{_DCTCP_RTT_MS / 2:g}ms",
                 queue=f"codel limit 1000 target 100ms interval 1s ecn ce_threshold {_MARKED_AFTER_MS:g}ms",
-                settings=tuple(
-                    f'nodes.{node}.sysctl={{ "net.ipv4.tcp_ecn" = 1 }}'
-                    for node in ("h1", "h2")
-                ),
+                settings=tuple(f'nodes.{node}.sysctl={{ "net.ipv4.tcp_ecn" = 1 }}' for node in ("h1", "h2")),
             ),
             _ends_pkts,
         ),

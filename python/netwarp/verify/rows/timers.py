@@ -102,6 +102,8 @@ def _keepalives(run: RunDir) -> dict[str, float]:
     return numbered(probes[:_PROBES]) | printed(run, "own")
 
 
+_LOST = dumbbell("syn-schedule", flows=flow("bulk", "bulk"), duration="150s", loss="100%")
+
 FAMILY = Family(
     "Timers",
     (
@@ -112,8 +114,20 @@ FAMILY = Family(
             "s",
             numbered([float(one) for one in _SYN_S]),
             Range(0.001, 0.125, _WHEEL, relative=True),
-            dumbbell("syn-schedule", flows=flow("bulk", "bulk"), duration="150s", loss="100%"),
+            _LOST,
             _syns,
+            since="6.5",
+        ),
+        Row(
+            "syn-doubling",
+            "Before tcp_syn_linear_timeouts, each interval is twice the one before.",
+            "Documentation/networking/ip-sysctl.rst of Linux 6.1: tcp_syn_retries (6); RFC 6298, section 2.1",
+            "s",
+            numbered([float(2**number - 1) for number in range(1, 7)]),
+            Range(0.001, 0.125, _WHEEL, relative=True),
+            _LOST,
+            _syns,
+            before="6.5",
         ),
         Row(
             "rto-doubling",

@@ -32,5 +32,5 @@ def _jitters(scenario: Scenario, name: str) -> bool:
 
 
 def _amplitude_us(scenario: str, link: str) -> int:
-    draw = random.Random(f"{scenario} {link}")  # noqa: S311
-    return round(_LEAST_US * (_MOST_US / _LEAST_US) ** draw.random())
+    draw = random.Random(f"{scenario} {link}")
+    return round(float(_LEAST_US * (_MOST_US / _LEAST_US) ** draw.random()))

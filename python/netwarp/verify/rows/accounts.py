@@ -42,7 +42,7 @@ def _unaccounted(run: RunDir) -> dict[str, float]:
     away = sum(one.filter(pl.col("fate").is_in([Fate.DROPPED, Fate.QUEUED])).height for one in queues)
     indices = [one["interface_index"][0] for one in queues]
     wires = run.scan("wires").filter(pl.col("interface_index").is_in(indices)).collect()
-    gone = wires["lost_pkts"].sum() + wires["queued_pkts"].sum()
+    gone = wires.select((pl.col("lost_pkts") + pl.col("queued_pkts")).sum()).item()
     return {"packets": float(sent["sent_pkts"] - sent["received_pkts"] - away - gone)}
 
 

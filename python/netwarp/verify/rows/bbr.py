@@ -154,7 +154,7 @@ FAMILY = Family(
             explained=Range(
                 max(_LOSSES.values()) + 0.033,
                 0.0,
-                "BBR estimates the rate at which packets arrive, (1 − p) × rate, sends at 99 % of that between two probes, "
+                "BBR estimates the rate at which packets arrive, (1 − p) × rate, sends at 99 % of that between probes, "
                 "and 1 − p of it arrives: from (1 − p)² on, which probes of 5/4 raise; ProbeRTT takes 230 ms of 10 s",
                 relative=True,
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -73,16 +74,16 @@ def _times(run: RunDir) -> dict[str, float]:
     return {"difference": max(abs(one * 1e9 - other) for one, other in zip(captured, recorded, strict=True)) / 1000}
 
 
-def _row(name: str, claim: str, unit: str, label: str, expected: float, tolerance: Range, measure: Measure) -> Row:
+def _row(name: str, claim: str, unit: str, expected: Mapping[str, float], tolerance: Range, *, by: Measure) -> Row:
     return Row(
         f"tshark-{name}",
         claim,
         _SOURCE,
         unit,
-        {label: expected},
+        expected,
         tolerance,
         _EXPERIMENT,
-        measure,
+        by,
         needs=_TSHARK,
     )
 
@@ -94,46 +95,41 @@ FAMILY = Family(
             "packets",
             "A capture has as many packets as the records of the same interface.",
             "packets",
-            "tshark - records",
-            0.0,
+            {"tshark - records": 0.0},
             within(0, "packets are counted"),
-            _packets,
+            by=_packets,
         ),
         _row(
             "bytes",
             "They have as many bytes.",
             "bytes",
-            "tshark - records",
-            0.0,
+            {"tshark - records": 0.0},
             within(0, "bytes are counted"),
-            _bytes,
+            by=_bytes,
         ),
         _row(
             "retransmissions",
             "As many of them are sent again as the sender has counted.",
             "packets",
-            "tshark - records",
-            0.0,
+            {"tshark - records": 0.0},
             within(0, "a segment that was in the capture before is sent again"),
-            _retransmissions,
+            by=_retransmissions,
         ),
         _row(
             "round-trip",
             "The least round trip in the capture is the sender's.",
             "tshark / records",
-            "tshark / records",
-            1.0,
+            {"tshark / records": 1.0},
             share(0.001, "the sender counts whole µs of 20 ms, from before its own queue"),
-            _least_round_trip,
+            by=_least_round_trip,
         ),
         _row(
             "times",
             "Packets have the times at which they left the queue.",
             "µs",
-            "difference",
-            0.0,
+            {"difference": 0.0},
             within(20.0, "a capture sees a packet when its link has sent it, 12 µs later with 1 Gbit/s"),
-            _times,
+            by=_times,
         ),
     ),
 )

@@ -151,8 +151,7 @@ FAMILY = Family(
             explained=Range(
                 2 * frame_ms(5),
                 16.0 + frame_ms(5),
-                "tc makes the limit rate × latency + burst: once the tokens are used up, the burst of 10 kB takes 16 ms "
-                "more",
+                "tc makes the limit rate × latency + burst: once the tokens are used up, the 10 kB take 16 ms more",
             ),
         ),
         Row(

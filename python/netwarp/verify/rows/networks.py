@@ -114,7 +114,7 @@ def program(name: str, client: str, server: str = "", port: int = 7000) -> str:
 
     The client finds h2's address in `sys.argv[1]`.
     """
-    fields: dict[str, str | Sequence[str]] = {"client": ["python3", "-c", f"exec({client!r})", "{destination}"]}
-    if server:
-        fields |= {"server": ["python3", "-c", f"exec({server!r})"], "ready": f"port {port}"}
-    return flow(name, "command", **fields)
+    lines = flow(name, "command", client=["python3", "-c", f"exec({client!r})", "{destination}"])
+    if not server:
+        return lines
+    return f'{lines}\nserver = {json.dumps(["python3", "-c", f"exec({server!r})"])}\nready = "port {port}"'

@@ -134,8 +134,8 @@ FAMILY = Family(
         ),
         Row(
             "pushed-acks",
-            "A segment with PSH is acknowledged when it is read: of 65,535 bytes each half has one, so 23 segments have "
-            "12 ACKs.",
+            "A segment with PSH is acknowledged when it is read; each half of 65,535 bytes has one: 12 ACKs for 23 "
+            "segments.",
             "net/ipv4/tcp.c, forced_push() and __tcp_cleanup_rbuf() (ICSK_ACK_PUSHED)",
             "ACKs / segments",
             {f"{mbps}mbit": 12 / 23 for mbps in (5, 10, 20)},

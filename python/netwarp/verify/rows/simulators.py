@@ -69,7 +69,7 @@ FAMILY = Family(
         Row(
             "hystart-published",
             "With 150 ms, 50 Mbit/s and a queue of as much, HyStart's ACK train ends slow start at 632 packets.",
-            'the message of the upstream change "tcp_cubic: fix incorrect HyStart round start detection" (25c1a9ca53db)',
+            "message of the upstream change 25c1a9ca53db, tcp_cubic: fix incorrect HyStart round start detection",
             "packets",
             {"cwnd_pkts_slow_start_end": 632.0},
             within(6, "an ACK here is for two packets or more, and a flight begins a packet earlier or later: 1 %"),

@@ -12,7 +12,7 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
 from netwarp.verify.measures import by_axis, metric
 from netwarp.verify.row import Family, Range, Row, Size, share, within
-from netwarp.verify.rows.networks import BOTTLENECK, FRAME_BYTES, dumbbell, flow, frame_ms
+from netwarp.verify.rows.networks import BOTTLENECK, dumbbell, flow, frame_ms
 
 _OPEN, _RECOVERY, _CWR = 0, 3, 2
 _CC = "flows.bulk.cc"
@@ -112,7 +112,7 @@ def _cubic_curve(run: RunDir) -> dict[str, float]:
         k_ns = ((origin - start) / _CUBIC_C) ** (1 / 3) * 1e9 if origin > start else 0
         for part in _PARTS:
             at = epoch["time_ns"][0] + part * k_ns
-            if 0 < k_ns and at < end:
+            if k_ns > 0 and at < end:
                 now = epoch.filter(pl.col("time_ns") <= at)["snd_cwnd_pkts"][-1]
                 places[f"{part:g} K"].append((now - origin) / (origin - start))
     return {label: median(found) for label, found in places.items() if found}
@@ -297,8 +297,8 @@ FAMILY = Family(
             {"cubic": 3 * (1 - _CUBIC_BETA) / (1 + _CUBIC_BETA)},
             share(
                 0.05,
-                "the kernel counts ACKs in eighths (15 / 8: 0.533), and keeps a rate of growth for 31 ms (HZ / 32), in which "
-                "the window grows by one of the 20 packets of an epoch",
+                "the kernel counts ACKs in eighths (15 / 8: 0.533), and keeps a rate of growth for 31 ms (HZ / 32), in "
+                "which the window grows by one of the 20 packets of an epoch",
             ),
             dumbbell(
                 "cubic-reno-friendly",
@@ -314,7 +314,7 @@ FAMILY = Family(
         Row(
             "vegas-queue",
             "Vegas keeps two to four packets in the queue.",
-            "L. Brakmo, L. Peterson: TCP Vegas, IEEE JSAC 13(8), 1995, section 3.2; net/ipv4/tcp_vegas.c: alpha 2, beta 4",
+            "L. Brakmo, L. Peterson: TCP Vegas, IEEE JSAC 13(8), 1995, section 3.2; net/ipv4/tcp_vegas.c: alpha, beta",
             "packets",
             {"length_pkts_mean": 3.0},
             within(1.5, "alpha and beta, and half of a pair that arrives at once"),

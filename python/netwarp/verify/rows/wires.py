@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import sqrt
 
 import polars as pl
@@ -33,14 +34,15 @@ def _of_binomial(what: str) -> str:
     return f"{_DEVIATIONS} standard deviations of a binomial count of {_PACKETS:,.0f} {what}"
 
 
-def _share(name: str, claim: str, pct: float, setting: str, measure: Measure, label: str) -> Row:
-    """The row of a share of independent packets."""
+def _share(name: str, claim: str, expected: Mapping[str, float], setting: str, measure: Measure) -> Row:
+    """The row of a share, in percent, of independent packets."""
+    (pct,) = expected.values()
     return Row(
         name,
         claim,
         "tc-netem(8)",
         "%",
-        {label: pct},
+        expected,
         within(_binomial(pct / 100), _of_binomial("packets")),
         dumbbell(
             name,
@@ -57,10 +59,9 @@ def _loss(pct: float) -> Row:
     return _share(
         f"loss-{pct:g}pct".replace(".", "_"),
         f"A wire with a random loss of {pct:g} % loses this share of the packets.",
-        pct,
+        {"loss_pct": pct},
         f"loss={pct:g}%",
         metric("flow", "udp", "loss_pct"),
-        "loss_pct",
     )
 
 
@@ -148,26 +149,23 @@ FAMILY = Family(
         _share(
             "duplicates",
             "A wire that duplicates 1 % delivers this share of the packets twice.",
-            1.0,
+            {"copied": 1.0},
             "duplicate=1%",
             _duplicates,
-            "copied",
         ),
         _share(
             "corruption",
             "A wire that flips a bit in 1 % of the packets loses these to checksums.",
-            1.0,
+            {"loss_pct": 1.0},
             "corrupt=1%",
             metric("flow", "udp", "loss_pct"),
-            "loss_pct",
         ),
         _share(
             "reordering",
             "A wire that reorders 5 % sends this share of the packets without the delay.",
-            5.0,
+            {"early": 5.0},
             "reorder=5%",
             _overtaking,
-            "early",
         ),
         Row(
             "jitter",

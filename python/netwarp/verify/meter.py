@@ -22,7 +22,7 @@ class Meter:
         self._name = ""
 
     def __enter__(self) -> Meter:
-        self._bar.start("experiments", None)
+        self._bar.start("making experiments", None)
         return self
 
     def __exit__(

@@ -51,6 +51,7 @@ def _rows() -> Iterator[Row]:
                 experiment,
                 metric("flow", "poisson", "delay_ms_mean", _AXIS),
                 size=Size.USUAL,
+                phases="the delay of the wire, where the noise is, counts as time in the system",
             )
 
 

@@ -96,6 +96,7 @@ FAMILY = Family(
                 settings=tuple(f'nodes.{node}.sysctl={{ "net.ipv4.tcp_fastopen" = 3 }}' for node in ("h1", "h2")),
             ),
             _of_own,
+            phases="it is the time of a single exchange to 0.5 ms",
         ),
         Row(
             "nagle",
@@ -108,6 +109,7 @@ FAMILY = Family(
             ),
             dumbbell("nagle", flows=program("own", _WRITES, _WAITS_FOR_BOTH), duration="60s", delay="25ms"),
             _of_own,
+            phases="it is the time of a single exchange, of which no part is missing",
         ),
         Row(
             "idle-restart",

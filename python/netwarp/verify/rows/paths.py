@@ -177,6 +177,7 @@ FAMILY = Family(
                 settings=("links.access.rate=1mbit", "nodes.h2.forward=true"),
             ),
             metric("flow", "udp", "delay_ms_max", _SIZE),
+            phases="it is the time of single packets to 1 µs",
         ),
         Row(
             "mtu-goodput",
@@ -230,6 +231,7 @@ FAMILY = Family(
             within(0.001, "times are whole ns at each of four links; programs take no time"),
             dumbbell("handshake", flows=flow("bulk", "bulk", bytes=1000), duration="1s"),
             _handshake_ms,
+            phases="it is the time of two packets to 1 µs",
         ),
         Row(
             "fragments",

@@ -182,6 +182,7 @@ FAMILY = Family(
                 sweep=f'"links.bottleneck.jitter" = {list(_JITTERS)}',
             ),
             by_axis("links.bottleneck.jitter", _deviation),
+            phases="it is the jitter of the path, of which the noise is a part",
         ),
         Row(
             "outage",

@@ -14,6 +14,7 @@ from netwarp.steps.evaluation import Study
 from netwarp.steps.study import make_study
 from netwarp.verify.families import choose
 from netwarp.verify.row import Size, Verdict
+from netwarp.verify.setting import Setting
 from netwarp.verify.verifier import verify
 
 FAST = (
@@ -25,7 +26,7 @@ FAST = (
 def test_the_ten_fastest_rows(tmp_path: Path) -> None:
     done = netwarp("verify", *FAST, "-o", "out", "--json", "--junit", "verdicts.xml", cwd=tmp_path)
     assert done.code == OK, done.words
-    verdicts = {row["name"]: row["verdict"] for row in json.loads(done.out)}
+    verdicts = {row["name"]: row["verdict"] for row in json.loads(done.out)["rows"]}
     assert verdicts == dict.fromkeys(FAST, "agrees") | {"initial-window": "explained", "codel-law": "explained"}
     assert "# Validation" in (tmp_path / "out/validation.md").read_text()
     assert (tmp_path / "verdicts.xml").read_text().count("<testcase ") == len(FAST)
@@ -39,7 +40,7 @@ def test_a_reference_that_is_missed(tmp_path: Path) -> None:
     def make(scenario: Scenario, directory: Path) -> Study:
         return make_study(scenario, find_engine(None, EngineOptions()), directory, plots=False)
 
-    (verified,) = verify([(family, row), (family, wrong)], tmp_path, make)
+    (verified,) = verify([(family, row), (family, wrong)], tmp_path, make, Setting("6.12"))
     assert [checked.verdict for checked in verified.rows] == [Verdict.AGREES, Verdict.MISSES]
 
 

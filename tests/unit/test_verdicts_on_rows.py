@@ -12,6 +12,7 @@ from netwarp.store.errors import SelectionError
 from netwarp.verify.families import choose, families
 from netwarp.verify.formats import as_text, json_text, markdown, suites
 from netwarp.verify.row import Experiment, Family, Range, Row, Size, Verdict, judge, share, within
+from netwarp.verify.setting import Setting
 from netwarp.verify.verifier import Verified, scenario_of
 
 ALL = [row for family in families() for row in family.rows]
@@ -85,8 +86,8 @@ def test_outputs_name_what_misses_and_what_waits() -> None:
     rows = (judge(row, [{"a": 100.0, "b": -12.0}]), judge(waiting, []))
     verified = [Verified(Family("Things", (row, waiting)), rows)]
     assert "✗ row: misses; farthest at b: -12 ms, expected -10" in as_text(verified)
-    page = markdown(verified, "Linux 1")
-    assert "on Linux 1: misses 1, waits 1." in page and "a \\| wire" in page and "| b | -10 | -12 | 1 |" in page
-    assert [one["verdict"] for one in json.loads(json_text(verified))] == ["misses", "waits"]
+    page = markdown(verified, Setting("1.2"))
+    assert "on Linux 1.2: misses 1, waits 1." in page and "a \\| wire" in page and "| b | -10 | -12 | 1 |" in page
+    assert [one["verdict"] for one in json.loads(json_text(verified, Setting("1.2")))["rows"]] == ["misses", "waits"]
     suite = ElementTree.fromstring(document("x", suites(verified)))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "1")

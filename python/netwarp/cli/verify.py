@@ -1,6 +1,8 @@
 """`netwarp verify`: measured values beside those of theory, standards and other programs."""
 
+import platform
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +25,7 @@ from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from netwarp.verify.setting import Setting
     from netwarp.verify.verifier import Verified
 
 
@@ -30,6 +33,8 @@ def verify(
     *rows: str,
     quick: Flag = False,
     complete: Flag = False,
+    noise: Flag = False,
+    against: Annotated[Path | None, Parameter(name="--against")] = None,
     output: Output = None,
     jobs: Jobs = None,
     engine: Engine = None,
@@ -50,6 +55,10 @@ def verify(
         Only the rows that take two minutes together.
     complete
         All rows, also those that take long.
+    noise
+        With a jitter of 10 µs to 1 ms on every link. Rows whose values depend on exact times say so.
+    against
+        The validation.json of another result: also print which rows have moved since then.
     output
         Where the experiments, validation.md with its figure, and validation.json go; default: results/verify-<UTC>.
         Experiments that are there already are not repeated.
@@ -67,7 +76,9 @@ def verify(
         from netwarp.store.errors import SelectionError
         from netwarp.store.making import new_directory
         from netwarp.verify.families import choose
+        from netwarp.verify.meter import Meter
         from netwarp.verify.row import Size
+        from netwarp.verify.setting import Setting
         from netwarp.verify.verifier import InterruptedByUser
         from netwarp.verify.verifier import verify as measure
 
@@ -77,32 +88,53 @@ def verify(
         chosen = choose(rows, Size.QUICK if quick else Size.COMPLETE if complete else Size.USUAL)
         found = find_engine(engine, EngineOptions(kernel=kernel))
         place = output or new_directory("verify")
-        measured_on = f"Linux {find_kernel(kernel).version}" if found.spec.name == "uml" else "this machine's kernel"
-        make = partial(make_study, jobs=jobs, plots=False, console=stderr())
-        try:
-            verified = measure(chosen, place, lambda scenario, directory: make(scenario, found, directory))
-        except InterruptedByUser:
-            return INTERRUPTED
-        _write(verified, place, junit, measured_on, as_json=json)
+        release = find_kernel(kernel).version if found.spec.name == "uml" else platform.release()
+        setting = Setting(release, noise)
+        begun = time.monotonic()
+        with Meter(stderr()) as meter:
+            make = partial(make_study, jobs=jobs, plots=False, console=stderr(), heard=meter.heard)
+            try:
+                verified = measure(
+                    chosen, place, lambda scenario, folder: make(scenario, found, folder), setting, meter.begun
+                )
+            except InterruptedByUser:
+                return INTERRUPTED
+        _write(verified, setting, place, junit, as_json=json)
+        if against is not None:
+            _compare(verified, against, as_json=json)
+        say(f"page: {place / 'validation.md'}; {time.monotonic() - begun:.0f} s")
         return _code(verified)
 
 
-def _write(verified: "Sequence[Verified]", place: Path, junit: Path | None, measured_on: str, *, as_json: bool) -> None:
+def _write(
+    verified: "Sequence[Verified]", setting: "Setting", place: Path, junit: Path | None, *, as_json: bool
+) -> None:
     from netwarp.common.junit import document
     from netwarp.store.files import write_text
     from netwarp.verify.figure import draw
     from netwarp.verify.formats import FIGURE, as_text, json_text, markdown, suites
 
     draw(verified, place / FIGURE)
-    write_text(place / "validation.md", markdown(verified, measured_on))
-    write_text(place / "validation.json", f"{json_text(verified)}\n")
+    write_text(place / "validation.md", markdown(verified, setting))
+    write_text(place / "validation.json", f"{json_text(verified, setting)}\n")
     if junit is not None:
         write_text(junit, document("netwarp verify", suites(verified)))
     if as_json:
-        write_json(json_text(verified))
+        write_json(json_text(verified, setting))
     else:
         sys.stdout.write(as_text(verified))
-    say(f"page: {place / 'validation.md'}")
+
+
+def _compare(verified: "Sequence[Verified]", other: Path, *, as_json: bool) -> None:
+    """Print which rows have moved: to standard output, unless JSON is there."""
+    from netwarp.verify.against import moved
+
+    found, judged = moved(verified, other)
+    lines = [f"moved against {other}: {len(found)} of {judged} rows", *(f"  {one.words}" for one in found)]
+    if as_json:
+        say("\n".join(lines))
+    else:
+        sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _code(verified: "Sequence[Verified]") -> int:

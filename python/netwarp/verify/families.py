@@ -8,14 +8,38 @@ from netwarp.common.words import nearest
 from netwarp.store.errors import SelectionError
 from netwarp.studies import registry
 from netwarp.verify.row import Family, Row, Size
-from netwarp.verify.rows import arithmetic, controls, published, queues, timers, waiting, wires
+from netwarp.verify.rows import (
+    accounts,
+    arithmetic,
+    bbr,
+    captures,
+    classes,
+    controls,
+    exchanges,
+    paths,
+    published,
+    queues,
+    simulators,
+    timers,
+    waiting,
+    windows,
+    wires,
+)
 
 _OWN = (
     arithmetic.FAMILY,
+    paths.FAMILY,
+    accounts.FAMILY,
     wires.FAMILY,
     timers.FAMILY,
+    exchanges.FAMILY,
     queues.FAMILY,
+    classes.FAMILY,
+    windows.FAMILY,
     controls.FAMILY,
+    bbr.FAMILY,
+    captures.FAMILY,
+    simulators.FAMILY,
     published.FAMILY,
     waiting.FAMILY,
 )

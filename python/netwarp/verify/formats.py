@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from math import copysign, inf
 from statistics import median
 
+from rich.table import Column, Table
+
 from netwarp.common.junit import Case, Fault, Suite
-from netwarp.common.markdown import escaped
+from netwarp.common.markdown import escaped, table
 from netwarp.verify.row import Checked, Range, Value, Verdict
+from netwarp.verify.setting import Setting
 from netwarp.verify.verifier import Verified
 
 FIGURE = "validation"
@@ -21,8 +24,15 @@ _MARKS = {
     Verdict.MISSES: "✗",
     Verdict.FAILED: "✗",
     Verdict.WAITS: "–",
+    Verdict.UNJUDGED: "–",
 }
-_FAULTS = {Verdict.MISSES: Fault.FAILURE, Verdict.FAILED: Fault.ERROR, Verdict.WAITS: Fault.SKIPPED}
+_FAULTS = {
+    Verdict.MISSES: Fault.FAILURE,
+    Verdict.FAILED: Fault.ERROR,
+    Verdict.WAITS: Fault.SKIPPED,
+    Verdict.UNJUDGED: Fault.SKIPPED,
+}
+_REASONS = {Verdict.WAITS: "Waits for", Verdict.UNJUDGED: "Not judged"}
 
 
 def farthest(checked: Checked) -> Value | None:
@@ -70,15 +80,15 @@ def _line(checked: Checked) -> str:
     return f"{head}; farthest{name}: {_measured(value)} {checked.row.unit}, expected {_number(value.expected)}"
 
 
-def markdown(verified: Sequence[Verified], measured_on: str) -> str:
-    """The page: each family with a table of its rows, and what is behind each; `measured_on` names the kernel."""
-    return "\n".join(_page(verified, measured_on))
+def markdown(verified: Sequence[Verified], setting: Setting) -> str:
+    """The page: each family with its rows, what is behind each, and a table of its values."""
+    return "\n".join(_page(verified, setting))
 
 
-def _page(verified: Sequence[Verified], measured_on: str) -> Iterator[str]:
+def _page(verified: Sequence[Verified], setting: Setting) -> Iterator[str]:
     yield "# Validation"
     yield ""
-    yield f"Made by `netwarp verify` on {measured_on}: {counts(verified)}."
+    yield f"Made by `netwarp verify` on {setting.words}: {counts(verified)}."
     yield ""
     yield "Every seed's value has to be within the tolerance, which was stated before anything was measured."
     yield "[verify.md](verify.md) says what the verdicts mean."
@@ -102,15 +112,25 @@ def _section(checked: Checked) -> Iterator[str]:
     yield f"- Tolerance: {_range(row.tolerance, row.unit)}, because {escaped(row.tolerance.why)}."
     if checked.verdict == Verdict.EXPLAINED and row.explained:
         yield f"- Explained: {escaped(row.explained.why)}."
+    if row.since or row.before:
+        yield f"- Speaks of {row.kernels}."
+    if row.phases:
+        yield f"- Depends on exact times: {escaped(row.phases)}."
     if checked.reason:
-        yield f"- {'Waits for' if checked.verdict == Verdict.WAITS else 'Reason'}: {escaped(checked.reason)}."
+        yield f"- {_REASONS.get(checked.verdict, 'Reason')}: {escaped(checked.reason)}."
     yield ""
-    yield f"| | expected, {escaped(row.unit)} | measured | seeds |"
-    yield "|---|--:|--:|--:|"
-    values = checked.values or tuple(Value(label, expected, ()) for label, expected in row.expected.items())
-    for value in values:
-        cells = (escaped(value.label), _number(value.expected), _measured(value), str(len(value.measured) or "–"))
-        yield f"| {' | '.join(cells)} |"
+    yield table(_values(checked))
+
+
+def _values(checked: Checked) -> Table:
+    """The values of a row: a line for each label."""
+    row = checked.row
+    shown = Table("", Column(f"expected, {row.unit}", justify="right"))
+    for head in ("measured", "seeds"):
+        shown.add_column(head, justify="right")
+    for value in checked.values or tuple(Value(label, expected, ()) for label, expected in row.expected.items()):
+        shown.add_row(value.label, _number(value.expected), _measured(value), str(len(value.measured) or "–"))
+    return shown
 
 
 def _range(allowed: Range, unit: str) -> str:
@@ -135,8 +155,8 @@ def _measured(value: Value) -> str:
     return middle if low == high else f"{middle} ({_number(low)} to {_number(high)})"
 
 
-def json_text(verified: Sequence[Verified]) -> str:
-    """All rows with references, sources, values and verdicts."""
+def json_text(verified: Sequence[Verified], setting: Setting) -> str:
+    """The setting, and all rows with references, sources, values and verdicts."""
     rows = [
         {
             "family": one.family.title,
@@ -144,6 +164,7 @@ def json_text(verified: Sequence[Verified]) -> str:
             "claim": checked.row.claim,
             "source": checked.row.source,
             "unit": checked.row.unit,
+            "kernels": checked.row.kernels,
             "tolerance": {
                 "below": checked.row.tolerance.below,
                 "above": checked.row.tolerance.above,
@@ -160,7 +181,8 @@ def json_text(verified: Sequence[Verified]) -> str:
         for one in verified
         for checked in one.rows
     ]
-    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
+    found = {"release": setting.release, "noise": setting.noise, "rows": rows}
+    return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def suites(verified: Sequence[Verified]) -> list[Suite]:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.analysis.tuples import TCP, flow_of_tuples
 from netwarp.store.codes import Fate
+from netwarp.store.files import read_text
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
 from netwarp.verify.row import Measure
@@ -40,12 +41,28 @@ def _index(run: RunDir, interface: str) -> int:
 
 def packets_of(run: RunDir, flow: str, interface: str) -> pl.DataFrame:
     """The packets of a flow's data in the queue of an interface (`LINK:NODE`), in the order of their arrival."""
-    index = _index(run, interface)
     number = next(one.id for one in run.description.flows if one.name == flow)
     tuples = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
     own = [tuple_id for tuple_id, flow_id in tuples.items() if flow_id == number]
-    chosen = pl.col("tuple_id").is_in(own) & (pl.col("interface_index") == index)
+    return packets_at(run, interface).filter(pl.col("tuple_id").is_in(own))
+
+
+def packets_at(run: RunDir, interface: str) -> pl.DataFrame:
+    """All packets in the queue of an interface, in the order of their arrival."""
+    chosen = pl.col("interface_index") == _index(run, interface)
     return run.scan("packets").filter(chosen).sort("enqueue_ns").collect()
+
+
+def tcp_packets(run: RunDir, interface: str) -> pl.DataFrame:
+    """The packets of TCP in the queue of an interface, in the order of their arrival."""
+    tuples = run.scan("tuples").filter(pl.col("protocol") == TCP).collect()["tuple_id"]
+    return packets_at(run, interface).filter(pl.col("tuple_id").is_in(tuples.to_list()))
+
+
+def printed(run: RunDir, flow: str) -> dict[str, float]:
+    """What the client of a `command` printed: a label and a number on each line."""
+    lines = read_text(run.path / f"{flow}-client.out").splitlines()
+    return {label: float(number) for label, number in (line.rsplit(maxsplit=1) for line in lines)}
 
 
 def drops_at(run: RunDir, interface: str) -> list[int]:

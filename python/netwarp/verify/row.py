@@ -26,6 +26,8 @@ class Verdict(StrEnum):
     """The experiment failed, or did not measure a value."""
     WAITS = "waits"
     """Netwarp cannot measure it yet; the row says what it waits for."""
+    UNJUDGED = "not judged"
+    """The row does not speak of this kernel, or of noise, or needs a program that is not installed."""
 
 
 class Size(StrEnum):
@@ -87,7 +89,9 @@ class Row:
 
     `claim` is what the reference says, in a sentence; `source` where it says so; `expected` its values by label, in
     `unit`. `explained` is the range in which another cause, which it names, puts the values. `waits` names what netwarp
-    lacks; such a row has no experiment.
+    lacks; such a row has no experiment. The row speaks of Linux from `since` on and `before` another series, each such
+    as "6.5"; of every series if empty. `phases` says why the values depend on exact times, so that noise changes them;
+    empty if they do not. `needs` is a program that the measurement runs.
     """
 
     name: str
@@ -101,6 +105,17 @@ class Row:
     explained: Range | None = None
     size: Size = Size.QUICK
     waits: str = ""
+    since: str = ""
+    before: str = ""
+    phases: str = ""
+    needs: str = ""
+
+    @property
+    def kernels(self) -> str:
+        """The series of Linux that the row speaks of, in words."""
+        ends = [f"from {self.since} on"] if self.since else []
+        ends += [f"before {self.before}"] if self.before else []
+        return f"Linux {', '.join(ends)}" if ends else "every series"
 
 
 @dataclass(frozen=True)
@@ -122,7 +137,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Checked:
-    """A row with its verdict. `reason` says why it failed or waits."""
+    """A row with its verdict. `reason` says why it failed, waits or is not judged."""
 
     row: Row
     values: tuple[Value, ...]

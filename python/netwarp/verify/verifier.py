@@ -11,10 +11,18 @@ from pathlib import Path
 from netwarp.scenario import Scenario, load_scenario, parse_scenario
 from netwarp.steps.evaluation import Study
 from netwarp.store.run_status import RunStatus
-from netwarp.verify.row import Checked, Experiment, Family, Row, judge
+from netwarp.verify.noise import noise_of
+from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge
+from netwarp.verify.setting import Setting
 
 Make = Callable[[Scenario, Path], Study]
 """Makes the study of a scenario in a directory."""
+Begun = Callable[[int, int, str], None]
+"""Hears that an experiment begins: its number, from 0, of how many, and its name."""
+
+
+def _unheard(number: int, count: int, name: str) -> None:
+    """Hear of nothing."""
 
 
 class InterruptedByUser(Exception):
@@ -29,34 +37,44 @@ class Verified:
     rows: tuple[Checked, ...]
 
 
-def verify(chosen: Sequence[tuple[Family, Row]], directory: Path, make: Make) -> list[Verified]:
+def verify(
+    chosen: Sequence[tuple[Family, Row]], directory: Path, make: Make, setting: Setting, begun: Begun = _unheard
+) -> list[Verified]:
     """Measure the rows in `directory`, an experiment in a folder each, and judge them.
 
     Raises ScenarioError, EngineError, StoreError, InterruptedByUser.
     """
+    reasons = {row.name: setting.leaves_out(row) for _, row in chosen}
+    wanted = dict.fromkeys(row.experiment for _, row in chosen if row.experiment and not reasons[row.name])
     studies: dict[Experiment, Study] = {}
-    verified = []
-    for family, rows in groupby(chosen, key=itemgetter(0)):
-        checked = []
-        for _, row in rows:
-            if row.experiment is not None and row.experiment not in studies:
-                study = make(scenario_of(row.experiment), directory / row.experiment.name)
-                if study.execution.interrupted:
-                    raise InterruptedByUser
-                studies[row.experiment] = study
-            checked.append(_check(row, studies))
-        verified.append(Verified(family, tuple(checked)))
-    return verified
+    for number, experiment in enumerate(wanted):
+        begun(number, len(wanted), experiment.name)
+        study = make(scenario_of(experiment, noise=setting.noise), directory / experiment.name)
+        if study.execution.interrupted:
+            raise InterruptedByUser
+        studies[experiment] = study
+    begun(len(wanted), len(wanted), "")
+    return [
+        Verified(family, tuple(_check(row, reasons[row.name], studies) for _, row in rows))
+        for family, rows in groupby(chosen, key=itemgetter(0))
+    ]
 
 
-def scenario_of(experiment: Experiment) -> Scenario:
+def scenario_of(experiment: Experiment, *, noise: bool = False) -> Scenario:
     """The scenario of an experiment. Raises ScenarioError."""
+    scenario = _load(experiment, experiment.settings)
+    return _load(experiment, (*experiment.settings, *noise_of(scenario))) if noise else scenario
+
+
+def _load(experiment: Experiment, settings: Sequence[str]) -> Scenario:
     if experiment.text:
-        return parse_scenario(experiment.text, experiment.name, experiment.settings)
-    return load_scenario(experiment.name, experiment.settings)
+        return parse_scenario(experiment.text, experiment.name, settings)
+    return load_scenario(experiment.name, settings)
 
 
-def _check(row: Row, studies: dict[Experiment, Study]) -> Checked:
+def _check(row: Row, reason: str, studies: dict[Experiment, Study]) -> Checked:
+    if reason:
+        return Checked(row, (), Verdict.UNJUDGED, reason)
     if row.experiment is None or row.measure is None:
         return judge(row, [])
     study = studies[row.experiment]

@@ -88,6 +88,7 @@ FAMILY = Family(
                 sweep='"flows.ping.size" = [56, 1472]',
             ),
             by_axis("flows.ping.size", _rtt_ms),
+            phases="it is the time of single packets to 1 µs",
         ),
         Row(
             "initial-window",

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 import polars as pl
 
 from netwarp.store.rundir import RunDir
-from netwarp.store.summary import axis_text
 from netwarp.verify.measures import metric
 from netwarp.verify.row import Family, Range, Row, Size, within
 from netwarp.verify.rows.networks import BOTTLENECK, dumbbell, flow
 
-_SETTLED_NS = 10 * 10**9
 _BBR_MIN_PKTS = 4
-_RECOVERY = 3
-
-
-def _decrease(run: RunDir) -> dict[str, float]:
-    """The slow-start threshold after a loss, as a part of the window before it: the median over all losses."""
-    acks = run.scan("acks").filter(pl.col("time_ns") > _SETTLED_NS).sort("time_ns").collect()
-    acks = acks.with_columns(before=pl.col("snd_cwnd_pkts").shift(1))
-    begins = (pl.col("ca_state") == _RECOVERY) & (pl.col("ca_state").shift(1) != _RECOVERY)
-    ratios = acks.filter(begins).select(pl.col("snd_ssthresh_pkts") / pl.col("before")).to_series()
-    label = axis_text(run.description.point["flows.bulk.cc"])
-    return {label: median(ratios.to_list())} if len(ratios) else {}
 
 
 def _retransmits(run: RunDir) -> dict[str, float]:
@@ -43,21 +28,6 @@ def _least_window(run: RunDir) -> dict[str, float]:
 FAMILY = Family(
     "Congestion controls",
     (
-        Row(
-            "decrease",
-            "A loss reduces the window to its half with Reno, to 0.7 of it with CUBIC.",
-            "RFC 5681, section 3.1; RFC 9438, section 4.6",
-            "share of the window before",
-            {"reno": 0.5, "cubic": 0.7},
-            within(0.02, "windows are whole packets, here of about 60 and 100"),
-            dumbbell(
-                "decrease",
-                flows=flow("bulk", "bulk", cc="reno"),
-                duration="60s",
-                sweep='"flows.bulk.cc" = ["reno", "cubic"]',
-            ),
-            _decrease,
-        ),
         Row(
             "ecn-without-loss",
             "Where packets are marked instead of dropped, nothing is sent again.",

@@ -1,4 +1,7 @@
-"""The networks of the rows: h1 – r1 – h2, with the bottleneck at r1."""
+"""The networks of the rows: h1 – r1 – h2, or two sources s1 and s2 at r1; the bottleneck is from r1 to h2."""
+
+import json
+from collections.abc import Sequence
 
 from netwarp.verify.row import Experiment
 
@@ -53,14 +56,70 @@ ends = ["r1", "h2"]
 delay = "{delay}"
 loss = "{loss}"
 {wire}
-queue = "{queue}"
+{f'queue = "{queue}"' if queue else ""}
 {flows}
 {more}
 {axes}"""
     return Experiment(name, text, settings)
 
 
-def flow(name: str, tool: str, **fields: str | int) -> str:
-    """The lines of a flow from h1 to h2; quotes are put around texts."""
-    lines = [f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}" for key, value in fields.items()]
-    return "\n".join([f"[flows.{name}]", 'from = "h1"', 'to = "h2"', f'tool = "{tool}"', *lines])
+def sharing(
+    name: str,
+    *,
+    flows: str,
+    duration: str,
+    warmup: str = "0s",
+    rate: str = "10mbit",
+    queue: str = "",
+    raw: Sequence[str] = (),
+    delays_ms: tuple[float, float] = (0, 0),
+    sweep: str = "",
+    seeds: int = 1,
+    settings: tuple[str, ...] = (),
+) -> Experiment:
+    """An experiment with two sources, whose addresses are 10.0.0.1 and 10.0.1.1, and whose links have these delays.
+
+    `raw` are tc's commands for the interface of the bottleneck, in place of its rate and queue.
+    """
+    links = "\n".join(
+        f'[links.access{number}]\nends = ["s{number}", "r1"]\nrate = "1gbit"\ndelay = "{delay:g}ms"'
+        for number, delay in enumerate(delays_ms, start=1)
+    )
+    own = [f'queue = "{queue}"'] if queue else []
+    own += [f"raw = {{ r1 = {json.dumps(list(raw))} }}"] if raw else []
+    axes = f"[sweep]\n{sweep}\n" if sweep else ""
+    text = f"""\
+name = "{name}"
+duration = "{duration}"
+warmup = "{warmup}"
+seeds = {seeds}
+[nodes]
+s1 = {{}}
+s2 = {{}}
+r1 = {{ forward = true }}
+h2 = {{}}
+{links}
+[links.bottleneck]
+ends = ["r1", "h2"]
+rate = "{rate}"
+{chr(10).join(own)}
+{flows}
+{axes}"""
+    return Experiment(name, text, settings)
+
+
+def flow(name: str, tool: str, *, source: str = "h1", to: str = "h2", **fields: str | int | Sequence[str]) -> str:
+    """The lines of a flow; quotes are put around texts."""
+    lines = [f"{key} = {json.dumps(value)}" for key, value in fields.items()]
+    return "\n".join([f"[flows.{name}]", f'from = "{source}"', f'to = "{to}"', f'tool = "{tool}"', *lines])
+
+
+def program(name: str, client: str, server: str = "", port: int = 7000) -> str:
+    """The lines of a flow that runs a program in Python at h1 and, if given, one at h2 that listens on `port`.
+
+    The client finds h2's address in `sys.argv[1]`.
+    """
+    lines = flow(name, "command", client=["python3", "-c", f"exec({client!r})", "{destination}"])
+    if not server:
+        return lines
+    return f'{lines}\nserver = {json.dumps(["python3", "-c", f"exec({server!r})"])}\nready = "port {port}"'

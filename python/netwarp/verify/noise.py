@@ -1,0 +1,36 @@
+"""Natural noise: what `netwarp verify --noise` adds to the experiment of a row."""
+
+from __future__ import annotations
+
+import random
+
+from netwarp.scenario import Scenario
+
+_LEAST_US, _MOST_US = 10, 1000
+_START_JITTER = "1ms"
+
+
+def noise_of(scenario: Scenario) -> tuple[str, ...]:
+    """Settings that give each link a jitter from 10 µs to 1 ms, and each flow a start phase if it has none.
+
+    The jitter is drawn, evenly on a logarithmic scale, from the names of scenario and link, so that it is the same each
+    time; how it varies in a run comes from the run's seed. Links with a jitter of their own keep it.
+    """
+    own = {name for name in scenario.links if f"links.{name}.jitter" in scenario.sweep or _jitters(scenario, name)}
+    settings = [
+        f"links.{name}.jitter={_amplitude_us(scenario.name, name)}us" for name in scenario.links if name not in own
+    ]
+    run = scenario.source.data.get("run")
+    still = isinstance(run, dict) and str(run.get("start_jitter", "auto"))[0] == "0"
+    return (*settings, *([f"run.start_jitter={_START_JITTER}"] if still else []))
+
+
+def _jitters(scenario: Scenario, name: str) -> bool:
+    links = scenario.source.data["links"]
+    link = links.get(name) if isinstance(links, dict) else None
+    return isinstance(link, dict) and "jitter" in link
+
+
+def _amplitude_us(scenario: str, link: str) -> int:
+    draw = random.Random(f"{scenario} {link}")
+    return round(float(_LEAST_US * (_MOST_US / _LEAST_US) ** draw.random()))

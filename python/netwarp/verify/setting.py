@@ -1,0 +1,41 @@
+"""Where rows are measured: on which kernel, and with or without noise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from shutil import which
+
+from netwarp.verify.row import Row
+
+_NUMBERS = re.compile(r"(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`release` is that of the kernel, such as 6.12.117-netwarp; with `noise`, links and starts vary (`noise.py`)."""
+
+    release: str
+    noise: bool = False
+
+    @property
+    def words(self) -> str:
+        """The setting in words, for the page."""
+        return f"Linux {self.release}{', with noise' if self.noise else ''}"
+
+    def leaves_out(self, row: Row) -> str:
+        """Why a row is not judged here; empty if it is."""
+        series = _series(self.release)
+        if (row.since and series < _series(row.since)) or (row.before and series >= _series(row.before)):
+            return f"it speaks of {row.kernels}; this is {self.release}"
+        if self.noise and row.phases:
+            return f"it depends on exact times: {row.phases}"
+        if row.needs and which(row.needs) is None:
+            return f"{row.needs} is not installed"
+        return ""
+
+
+def _series(release: str) -> tuple[int, int]:
+    """The series of a release: 6.12.117-netwarp → (6, 12); (0, 0) if it has none."""
+    found = _NUMBERS.match(release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)

@@ -1,0 +1,118 @@
+"""Rows on other kernels, with noise and without programs; and what a change has moved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from netwarp.scenario import Scenario, parse_scenario
+from netwarp.steps.evaluation import Study
+from netwarp.store.errors import StoreError
+from netwarp.verify.against import moved
+from netwarp.verify.formats import json_text
+from netwarp.verify.noise import noise_of
+from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge, within
+from netwarp.verify.rows.networks import dumbbell, flow, sharing
+from netwarp.verify.setting import Setting
+from netwarp.verify.verifier import Verified, scenario_of, verify
+
+ROW = Row("row", "A claim.", "RFC 1", "ms", {"a": 100.0}, within(1, "a reason"), Experiment("x"), lambda run: {})
+HERE = Setting("6.12.117-netwarp")
+
+
+@pytest.mark.parametrize(
+    ("since", "before", "release", "judged"),
+    [
+        ("6.5", "", "6.12.117-netwarp", True),
+        ("6.5", "", "6.5.0", True),
+        ("6.5", "", "6.1.128", False),
+        ("", "6.5", "6.1.128", True),
+        ("", "6.5", "6.5.0", False),
+        ("6.5", "7.2", "7.1.3", True),
+        ("6.5", "7.2", "7.2.0-rc1", False),
+        ("", "", "unknown", True),
+    ],
+)
+def test_a_row_speaks_of_some_series(since: str, before: str, release: str, judged: bool) -> None:
+    row = replace(ROW, since=since, before=before)
+    reason = Setting(release).leaves_out(row)
+    assert (not reason) == judged
+    assert judged or (release in reason and row.kernels in reason)
+
+
+def test_a_row_that_needs_a_program_or_exact_times_says_so() -> None:
+    assert Setting("6.12").leaves_out(replace(ROW, needs="no-such-program")) == "no-such-program is not installed"
+    exact = replace(ROW, phases="its packets are timed")
+    assert not HERE.leaves_out(exact)
+    assert "its packets are timed" in Setting("6.12", noise=True).leaves_out(exact)
+
+
+def test_what_is_not_judged_is_not_run(tmp_path: Path) -> None:
+    row = replace(ROW, since="7.0")
+    heard: list[int] = []
+
+    def refuse(scenario: Scenario, directory: Path) -> Study:
+        raise AssertionError(f"{scenario.name} was made in {directory}")
+
+    (done,) = verify(
+        [(Family("Things", (row,)), row)],
+        tmp_path,
+        refuse,
+        HERE,
+        lambda number, count, name: heard.append(count),
+    )
+    assert [checked.verdict for checked in done.rows] == [Verdict.UNJUDGED]
+    assert heard == [0]
+
+
+def test_noise_varies_every_link_that_does_not_vary_itself() -> None:
+    experiment = dumbbell("noisy", flows=flow("bulk", "bulk"), duration="1s")
+    calm, noisy = scenario_of(experiment), scenario_of(experiment, noise=True)
+    assert noise_of(calm) == noise_of(calm) and len(noise_of(calm)) == len(calm.links)
+    amplitudes = [setting.rpartition("=")[2] for setting in noise_of(calm)]
+    assert all(10 <= int(one.removesuffix("us")) <= 1000 for one in amplitudes) and len(set(amplitudes)) == 2
+    assert noise_of(noisy) == (), "they have it already"
+
+    own = dumbbell("noisy", flows=flow("bulk", "bulk"), duration="1s", sweep='"links.bottleneck.jitter" = ["2ms"]')
+    assert [one.partition("=")[0] for one in noise_of(scenario_of(own))] == ["links.access.jitter"]
+
+
+def test_noise_gives_starts_a_phase_only_where_they_have_none() -> None:
+    text = sharing("still", flows=flow("bulk", "bulk", source="s1"), duration="1s").text
+    still = parse_scenario(f'{text}\n[run]\nstart_jitter = "0ms"\n', "still")
+    assert "run.start_jitter=1ms" in noise_of(still)
+    assert not any(one.startswith("run.") for one in noise_of(parse_scenario(text, "still")))
+
+
+def _written(path: Path, checked: Checked) -> Path:
+    path.write_text(json_text([Verified(Family("Things", (checked.row,)), (checked,))], HERE))
+    return path
+
+
+def test_what_a_change_has_moved(tmp_path: Path) -> None:
+    earlier = _written(tmp_path / "earlier.json", judge(ROW, [{"a": 100.2}]))
+
+    def against(measured: float) -> list[str]:
+        verified = [Verified(Family("Things", (ROW,)), (judge(ROW, [{"a": measured}]),))]
+        found, judged = moved(verified, earlier)
+        assert judged == 1
+        return [one.words for one in found]
+
+    assert against(100.2) == []
+    assert against(100.7) == ["row: agrees; at a: 100.2 → 100.7 (0.5 tolerances)"]
+    assert against(103.2) == ["row: agrees → misses; at a: 100.2 → 103.2 (3 tolerances)"]
+
+
+def test_a_row_without_values_moves_by_its_verdict(tmp_path: Path) -> None:
+    earlier = _written(tmp_path / "earlier.json", judge(ROW, [{"a": 100.0}]))
+    left_out = Checked(ROW, (), Verdict.UNJUDGED, "another series")
+    found, judged = moved([Verified(Family("Things", (ROW,)), (left_out,))], earlier)
+    assert [one.words for one in found] == ["row: agrees → not judged"] and judged == 1
+
+
+@pytest.mark.parametrize("text", ["{}", '{"rows": 1}', '{"rows": [{}]}', '{"rows": [{"name": "row", "verdict": "x"}]}'])
+def test_a_file_that_is_no_result_of_verify(tmp_path: Path, text: str) -> None:
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(StoreError, match=r"is not a validation\.json"):
+        moved([], tmp_path / "other.json")

@@ -82,12 +82,13 @@ def queue_case(
 
 def bulk(name: str, **fields: str | int) -> str:
     """A flow, or a group of them, that always has data to send."""
-    return flow(name, "bulk", **fields)
+    return flow(name, "bulk", source="h1", to="h2", **fields)
 
 
 def requests(name: str, size: str, think: str, **fields: str | int) -> str:
     """Four users at h2 who load this much from h1, again and again."""
-    return backwards(flow(name, "request", response_size=size, think=think, **({"count": 4} | fields)))
+    users = {"count": 4} | fields
+    return flow(name, "request", source="h2", to="h1", response_size=size, think=think, **users)
 
 
 def call(name: str) -> str:

@@ -59,9 +59,11 @@ def _retransmissions(run: RunDir) -> dict[str, float]:
 
 
 def _least_round_trip(run: RunDir) -> dict[str, float]:
-    """Of data alone: the SYN has no row in `acks`."""
+    """Of data alone, and without the sender's samples in whole ms: those are from time stamps, after a retransmission
+    (tcp_ack_update_rtt())."""
     times = _field(run, f"{_IN} && tcp.analysis.ack_rtt && tcp.flags.syn == 0", "tcp.analysis.ack_rtt")
-    least = run.scan("acks").filter(pl.col("bytes_acked") > 1).select(pl.col("rtt_us").min()).collect().item()
+    of_data = (pl.col("bytes_acked") > 1) & (pl.col("rtt_us") % 1000 != 0)
+    least = run.scan("acks").filter(of_data).select(pl.col("rtt_us").min()).collect().item()
     return {"tshark / records": min(times) * 1e6 / least} if times and least else {}
 
 

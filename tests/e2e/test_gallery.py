@@ -18,6 +18,7 @@ from netwarp.store.rundir import RunDir
 
 GALLERY = Path(netwarp.__file__).parent / "gallery"
 SENT, DROPPED = 0, 1
+LOSS = 4
 ECT1, CE = 1, 3
 """The ECN field of RFC 3168."""
 
@@ -162,6 +163,20 @@ def test_overload_drops_l4s_as_well(tmp_path: Path) -> None:
 def test_prague_does_not_depend_on_the_rtt(tmp_path: Path) -> None:
     for states in states_of(make("prague-rtt", tmp_path).run("virtual RTT")):
         assert states["rtt_virt_us"].tail(1000).is_between(25_000, 28_000).all()
+
+
+def test_prague_grows_after_a_timeout(tmp_path: Path) -> None:
+    """Slow start into 16 BDP loses more than is repaired without a timeout; then the window grows as RFC 5681, 3.1 says."""
+    flows = '[flows.bulk]\ntool = "bulk"\nfrom = "h1"\nto = "h2"\ncc = "file:tcp_prague.c"\n'
+    text = dumbbell(duration="30s", queue="pfifo limit 533", flows=flows)
+    (tmp_path / "s.toml").write_text(text)
+    succeed("run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result")
+    acks = only_run(tmp_path / "result").scan("acks").sort("time_ns").collect()
+    lost = acks.filter(pl.col("ca_state") == LOSS)
+    assert lost.height, "there is a timeout"
+    last_ns = int(lost["time_ns"].max())  # type: ignore[arg-type]
+    # While the losses are repaired, too: about half of what the path and its queue hold is in flight when they are.
+    assert acks.filter(pl.col("time_ns") > last_ns)["snd_cwnd_pkts"].head(1).item() > 100
 
 
 DOWN, CRUISE, REFILL, UP, PROBE_RTT = 2, 3, 4, 5, 6

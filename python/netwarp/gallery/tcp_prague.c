@@ -131,7 +131,8 @@ static void grow(struct sock *sk, struct prague *p, u32 unmarked)
 {
 	u64 step;
 
-	if (!tcp_is_cwnd_limited(sk) || inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
+	/* After a timeout it grows while the losses are repaired, as tcp_cong_control() has it. */
+	if (!tcp_is_cwnd_limited(sk) || inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
 		return;
 	if (p->slow_start) {
 		p->cwnd += (u64)unmarked * ONE;

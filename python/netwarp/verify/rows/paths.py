@@ -133,17 +133,6 @@ FAMILY = Family(
             by_axis(_RATE, _acks_per_segment),
         ),
         Row(
-            "pushed-acks",
-            "A segment with PSH is acknowledged when it is read; each half of 65,535 bytes has one: 12 ACKs for 23 "
-            "segments.",
-            "net/ipv4/tcp.c, forced_push() and __tcp_cleanup_rbuf() (ICSK_ACK_PUSHED)",
-            "ACKs / segments",
-            {f"{mbps}mbit": 12 / 23 for mbps in (5, 10, 20)},
-            within(0.005, "the program's own writes push a segment at their ends, too"),
-            _FIXED,
-            by_axis(_RATE, _acks_per_segment),
-        ),
-        Row(
             "overload-loss",
             "Of packets that come faster than the link sends, 1 − rate of the link / rate of the flow is lost.",
             "arithmetic",

@@ -57,16 +57,6 @@ FAMILY = Family(
             metric("flow", "bulk", "cwnd_pkts_mean"),
         ),
         Row(
-            "ns3-cubic-drops",
-            "Its queue drops as many packets as ns-3's.",
-            _NS3,
-            "packets",
-            {"drops": 16.0},
-            within(2, _PHASE),
-            _CUBIC,
-            metric("queue", BOTTLENECK, "drops"),
-        ),
-        Row(
             "hystart-published",
             "With 150 ms, 50 Mbit/s and a queue of as much, HyStart's ACK train ends slow start at 632 packets.",
             "message of the upstream change 25c1a9ca53db, tcp_cubic: fix incorrect HyStart round start detection",

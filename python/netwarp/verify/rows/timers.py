@@ -68,18 +68,13 @@ def _timeout_ms(run: RunDir) -> dict[str, float]:
     return {} if over is None else {"timeout - round trip": over}
 
 
-def _probe_ms(run: RunDir) -> dict[str, float]:
-    """The time from the last segment that an ACK let go to the probe that follows it."""
+def _probe(run: RunDir) -> dict[str, float]:
+    """From the last segment that an ACK let go to the probe that follows it, in smoothed round trips."""
     last = run.scan("acks").select(pl.col("time_ns").max()).collect().item()
     times = packets_of(run, "bulk", "access:h1")["enqueue_ns"]
     sent, after = times.filter(times <= last), times.filter(times > last)
-    return {"probe": (after[0] - sent[-1]) / _MS} if len(sent) and len(after) else {}
-
-
-def _probe(run: RunDir) -> dict[str, float]:
-    """The same in smoothed round trips."""
-    srtt = run.scan("acks").sort("time_ns").select(pl.col("srtt_us").last()).collect()["srtt_us"]
-    return {label: 1e3 * value / srtt[0] for label, value in _probe_ms(run).items()}
+    srtt_us = run.scan("acks").sort("time_ns").select(pl.col("srtt_us").last()).collect().item()
+    return {"probe": (after[0] - sent[-1]) / srtt_us / 1e3} if len(sent) and len(after) else {}
 
 
 def _given_up(run: RunDir) -> dict[str, float]:
@@ -174,22 +169,6 @@ FAMILY = Family(
                 settings=_SMALL_WINDOW,
             ),
             _probe,
-        ),
-        Row(
-            "probe-before-timeout",
-            "Where the timeout is earlier, the probe comes at its time: 200 ms after a long round trip.",
-            "RFC 8985, section 7.2; net/ipv4/tcp_output.c, tcp_schedule_loss_probe(): tcp_rto_delta_us()",
-            "ms",
-            {"probe": 200.0},
-            Range(5.0, 30.0, f"5 ms by which the head's round trip differs from the smoothed one; {_WHEEL}"),
-            dumbbell(
-                "probe-before-timeout",
-                flows=flow("bulk", "bulk"),
-                duration="10s",
-                delay="150ms",
-                more=_NO_ANSWER.format(at="5s"),
-            ),
-            _probe_ms,
         ),
         Row(
             "retries2",

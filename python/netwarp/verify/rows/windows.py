@@ -27,6 +27,7 @@ _RENO_BETA, _CUBIC_BETA, _CUBIC_C = 0.5, 0.7, 0.4
 _PARTS = (0.25, 0.5, 0.75, 1.0)
 _FAST_CONVERGENCE = (1 + _CUBIC_BETA) / 2
 _RANDOM = {"1%": 0.01, "0.1%": 0.001}
+_DELAY = "links.bottleneck.delay"
 _LOSS = "links.bottleneck.loss.forward"
 
 
@@ -291,10 +292,11 @@ FAMILY = Family(
         ),
         Row(
             "cubic-reno-friendly",
-            "Where Reno would be faster, CUBIC's window grows by 3 (1 − β) / (1 + β) = 0.529 packets in a round trip.",
+            "Where Reno is faster, CUBIC's window grows by 3 (1 − β) / (1 + β) = 0.529 packets in a round trip: here it is "
+            "back after 46 of them, 0.8 s, and CUBIC's own curve after 4 s.",
             "RFC 9438, section 4.3",
             "packets / round trip",
-            {"cubic": 3 * (1 - _CUBIC_BETA) / (1 + _CUBIC_BETA)},
+            dict.fromkeys(("2ms", "5ms"), 3 * (1 - _CUBIC_BETA) / (1 + _CUBIC_BETA)),
             share(
                 0.05,
                 "the kernel counts ACKs in eighths (15 / 8: 0.533), and keeps a rate of growth for 31 ms (HZ / 32), in "
@@ -305,11 +307,10 @@ FAMILY = Family(
                 flows=flow("bulk", "bulk", cc="cubic"),
                 duration="30s",
                 rate="50mbit",
-                delay="5ms",
                 queue="pfifo limit 40",
-                sweep=f'"{_CC}" = ["cubic"]',
+                sweep=f'"{_DELAY}" = ["2ms", "5ms"]',
             ),
-            by_axis(_CC, _growth),
+            by_axis(_DELAY, _growth),
         ),
         Row(
             "vegas-queue",

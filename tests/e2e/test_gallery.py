@@ -166,7 +166,7 @@ def test_prague_does_not_depend_on_the_rtt(tmp_path: Path) -> None:
 
 
 def test_prague_grows_after_a_timeout(tmp_path: Path) -> None:
-    """Slow start into 16 BDP loses more than is repaired without a timeout; then the window grows as RFC 5681, 3.1 says."""
+    """Slow start into 16 BDP loses more than is repaired without a timeout; then the window grows (RFC 5681, 3.1)."""
     flows = '[flows.bulk]\ntool = "bulk"\nfrom = "h1"\nto = "h2"\ncc = "file:tcp_prague.c"\n'
     text = dumbbell(duration="30s", queue="pfifo limit 533", flows=flows)
     (tmp_path / "s.toml").write_text(text)

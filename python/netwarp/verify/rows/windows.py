@@ -292,8 +292,8 @@ FAMILY = Family(
         ),
         Row(
             "cubic-reno-friendly",
-            "Where Reno is faster, CUBIC's window grows by 3 (1 − β) / (1 + β) = 0.529 packets in a round trip: here it is "
-            "back after 46 of them, 0.8 s, and CUBIC's own curve after 4 s.",
+            "Where Reno is faster, CUBIC's window grows by 3 (1 − β) / (1 + β) = 0.529 packets in a round trip. It is "
+            "back after 46 of them, 0.8 s, CUBIC's own curve after 4 s.",
             "RFC 9438, section 4.3",
             "packets / round trip",
             dict.fromkeys(("2ms", "5ms"), 3 * (1 - _CUBIC_BETA) / (1 + _CUBIC_BETA)),

@@ -14,6 +14,7 @@ from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, Ra
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.condition import Condition
 from netwarp.scenario.model.node import Nat
 from netwarp.scenario.model.trace import Row, Trace
 from netwarp.scenario.points.identity import UNCOUNTED
@@ -117,6 +118,10 @@ VALUES: dict[str, TOML] = {
     "Link.offload": ("", "true"),
     "Link.raw": ("", '{h2 = ["qdisc add dev {dev} root pfifo"]}'),
     "Change.at": ("", "2s"),
+    "Condition.flow": ("bulk.snd_cwnd_pkts > 9", "request.snd_cwnd_pkts > 9"),
+    "Condition.variable": ("bulk.snd_cwnd_pkts > 9", "bulk.in_flight_pkts > 9"),
+    "Condition.relation": ("bulk.snd_cwnd_pkts > 9", "bulk.snd_cwnd_pkts >= 9"),
+    "Condition.value": ("bulk.snd_cwnd_pkts > 9", "bulk.snd_cwnd_pkts > 8"),
     "Change.link": ("", "m"),
     "Change.flow": ("", "incast"),
     "Change.active": ("", "0"),
@@ -237,7 +242,7 @@ TRACES = {
 }
 
 
-TEXT_MODELS = (Distribution, Jitter, RandomLoss, GilbertElliott, FourState, Trace)
+TEXT_MODELS = (Condition, Distribution, Jitter, RandomLoss, GilbertElliott, FourState, Trace)
 """Models that a file writes as one value."""
 PLACES = {"nodes": "nodes.h3", "links": "links.m", "tuners": "tuners.used", "changes": "changes.0"}
 NOT_WALKED = ("cases", "expect", "figures")

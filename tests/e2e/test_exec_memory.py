@@ -19,8 +19,8 @@ CROWD = """
 for i in $(seq 16); do /usr/bin/python3 -c 'import time; some = bytearray(5 << 20); time.sleep(5); print(1)' & done
 wait; echo the shell goes on
 """
-"""By its path, because a launcher in front of it (pyenv's) starts programs of its own: docs/limitations.md says what may
-become of a program that starts when there is no memory."""
+"""By its path, because a launcher in front of it (pyenv's) starts programs of its own: docs/limitations.md says what
+may become of a program that starts when there is no memory."""
 GROUP = """
 group=/sys/fs/cgroup/group; mkdir $group; echo 48M > $group/memory.max
 within() { sh -c 'echo $$ > /sys/fs/cgroup/group/cgroup.procs; exec python3 -c "$0"' "$1"; }

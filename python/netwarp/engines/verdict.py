@@ -42,7 +42,7 @@ def judged(
     if outcome and (asked := outcome.get("changes")):
         found["changes"] = _with_asked(job, asked)
     happened = outcome.get("happened", {}) if outcome else {}
-    awaited = {change.when.number: change.when for change in job.lab.changes if change.when is not None}
+    awaited = sorted({change.when.number for change in job.lab.changes if change.when is not None})
     if awaited:
         found["changes"] = _with_moments(job, happened)
     stopped = blamed or _killed(job, directory, report)

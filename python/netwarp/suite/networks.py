@@ -80,9 +80,9 @@ def queue_case(
     return case(name, asks, source, measures, flows, sets=(QUEUE,), **more)
 
 
-def bulk(name: str, **fields: str | int) -> str:
+def bulk(name: str, *, source: str = "h1", to: str = "h2", **fields: str | int) -> str:
     """A flow, or a group of them, that always has data to send."""
-    return flow(name, "bulk", source="h1", to="h2", **fields)
+    return flow(name, "bulk", source=source, to=to, **fields)
 
 
 def requests(name: str, size: str, think: str, **fields: str | int) -> str:
@@ -99,16 +99,6 @@ def call(name: str) -> str:
 def far_host(name: str, delay: str) -> str:
     """A further sender with an access of its own."""
     return f'[nodes.{name}]\n[links.access-{name}]\nends = ["{name}", "r1"]\nrate = "1gbit"\ndelay = "{delay}"\n'
-
-
-def from_host(text: str, source: str) -> str:
-    """The lines of a flow, from another host."""
-    return text.replace('from = "h1"', f'from = "{source}"')
-
-
-def backwards(text: str) -> str:
-    """The lines of a flow, from h2 to h1."""
-    return text.replace('from = "h1"\nto = "h2"', 'from = "h2"\nto = "h1"')
 
 
 def changes(*steps: tuple[str, str]) -> str:

@@ -9,7 +9,6 @@ from netwarp.suite.networks import (
     LOST,
     QUEUE_P95,
     UTILISATION,
-    backwards,
     bulk,
     call,
     changes,
@@ -17,7 +16,7 @@ from netwarp.suite.networks import (
 )
 from netwarp.verify.rows.networks import flow
 
-_BURSTS = flow("bursts", "incast", senders=4, response_size="14kB", think="500ms", cc="reno")
+_BURSTS = flow("bursts", "incast", source="h2", to="h1", senders=4, response_size="14kB", think="500ms", cc="reno")
 
 LOAD = Group(
     "load",
@@ -31,7 +30,7 @@ LOAD = Group(
                 Measure("completion of a burst, p95", "flow", "bursts", "completion_ms_p95"),
                 Measure("packets of bursts dropped", "queue", "bottleneck:r1", "drop_pct"),
             ),
-            (backwards(_BURSTS),),
+            (_BURSTS,),
         ),
         queue_case(
             "levels",

@@ -12,7 +12,6 @@ from netwarp.suite.networks import (
     bulk,
     call,
     far_host,
-    from_host,
     goodput,
     queue_case,
 )
@@ -77,7 +76,7 @@ SENDERS = Group(
                 UTILISATION,
                 QUEUE_P95,
             ),
-            (bulk("tcp", cc="reno"), from_host(bulk("far", cc="reno"), "h3")),
+            (bulk("tcp", cc="reno"), bulk("far", source="h3", cc="reno")),
             more=far_host("h3", "60ms"),
         ),
     ),

@@ -9,7 +9,6 @@ from netwarp.suite.networks import (
     LOST,
     QUEUE_P95,
     UTILISATION,
-    backwards,
     bulk,
     call,
     goodput,
@@ -37,7 +36,7 @@ TRAFFIC = Group(
             "Downloads while an upload fills the other direction.",
             "RFC 7928, 9.2",
             (UTILISATION, QUEUE_P95, CALL_DELAY),
-            (bulk("tcp", cc="reno", count=2), backwards(bulk("up", cc="reno")), call("call")),
+            (bulk("tcp", cc="reno", count=2), bulk("up", source="h2", to="h1", cc="reno"), call("call")),
         ),
         queue_case(
             "ecn",

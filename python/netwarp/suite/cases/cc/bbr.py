@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from netwarp.suite.case import Case, Group, Measure
-from netwarp.suite.networks import DROPS, at_state, bulk, case, changes, far_host, from_host, policer, utilised
+from netwarp.suite.networks import DROPS, at_state, bulk, case, changes, far_host, policer, utilised
 from netwarp.verify.rows.networks import BOTTLENECK
 
 _SOURCE = "draft-ietf-ccwg-bbr-06, appendix: "
@@ -170,7 +170,7 @@ BBR = Group(
             "Handling Spurious Fast Recovery",
             "Reordering that looks like loss does not reduce the rate.",
             (utilised(0.9, "each recovery is undone"),),
-            flows=(from_host(bulk("subject"), "h3"),),
+            flows=(bulk("subject", source="h3"),),
             delay="6ms",
             wire='reorder = "5%"',
             queue="pfifo limit 34",

@@ -15,7 +15,6 @@ from netwarp.suite.networks import (
     bulk,
     case,
     far_host,
-    from_host,
 )
 
 ITSELF = Group(
@@ -54,7 +53,7 @@ ITSELF = Group(
             "The part of the link that a flow of 160 ms gets beside one of 40 ms.",
             "RFC 9743, 5.1.4",
             (Measure("share of the far flow", "flow", "far", "share_pct", Bar.REPORT),),
-            (bulk("subject"), from_host(bulk("far"), "h3")),
+            (bulk("subject"), bulk("far", source="h3")),
             sets=(CONTROL, "flows.far.cc"),
             more=far_host("h3", "60ms"),
         ),

@@ -11,7 +11,6 @@ from netwarp.suite.networks import (
     case,
     changes,
     far_host,
-    from_host,
     goodput,
     policer,
 )
@@ -37,7 +36,7 @@ PATHS = Group(
             "One packet of twenty overtakes the five before it.",
             "RFC 9743, 7.7",
             (_GOODPUT,),
-            (from_host(bulk("subject"), "h3"),),
+            (bulk("subject", source="h3"),),
             # netem lets a packet overtake by leaving out the wire's delay, so that is a small part of the path's.
             delay="6ms",
             wire='reorder = "5%"',

@@ -16,11 +16,20 @@ PYTHONS = "import os\nwhile True: os.fork()"
 """Its text is larger: in the end only that is left of memory, and could be read again forever."""
 
 CROWD = """
-for i in $(seq 16); do /usr/bin/python3 -c 'import time; some = bytearray(5 << 20); time.sleep(5); print(1)' & done
+for i in $(seq 16); do python3 -c 'import time; some = bytearray(5 << 20); time.sleep(5); print(1)' & done
 wait; echo the shell goes on
 """
-"""By its path, because a launcher in front of it (pyenv's) starts programs of its own: docs/limitations.md says what
-may become of a program that starts when there is no memory."""
+OLD_PAGE = """
+import ctypes, mmap
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page[:3] = b"\\x0f\\x31\\xc3"
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+rdtsc = ctypes.CFUNCTYPE(ctypes.c_uint32)(address)
+before = rdtsc()
+assert ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(4096), 20) == 0
+print(rdtsc() >= before)
+"""
+"""It executes RDTSC in a page from which MADV_COLD (20) has taken the accessed bit, as a lack of memory would."""
 GROUP = """
 group=/sys/fs/cgroup/group; mkdir $group; echo 48M > $group/memory.max
 within() { sh -c 'echo $$ > /sys/fs/cgroup/group/cgroup.procs; exec python3 -c "$0"' "$1"; }
@@ -54,6 +63,12 @@ def test_what_fits_beside_those_that_were_ended_goes_on(tmp_path: Path) -> None:
     assert set(survivors) == {"1"}
     assert answer.code == 3
     assert str(only_run(tmp_path / "result").status()["reason"]).startswith(ENDED.format("python3"))
+
+
+def test_a_page_that_was_not_used_lately_is_executed(tmp_path: Path) -> None:
+    """Its instruction is decoded by the stub, which must be able to read it: not if the host made it execute-only."""
+    answer = _run(tmp_path, "python3", "-c", OLD_PAGE)
+    assert (answer.code, answer.out) == (0, "True\n"), answer.err
 
 
 def test_a_group_that_is_out_of_memory_loses_its_largest_program(tmp_path: Path) -> None:

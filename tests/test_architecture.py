@@ -164,6 +164,7 @@ def _only_says_what_it_is(path: Path) -> bool:
     return path.name == "__init__.py" and len(ast.parse(path.read_text()).body) == 1
 
 
+@pytest.mark.slow
 def test_no_import_goes_against_the_stream() -> None:
     against = [
         f"{place} ({stage}) imports {target}"
@@ -192,6 +193,7 @@ ALSO_OF_THE_CORE = {"tuners"}
 """Names of a study that the core uses for something else: the section of a scenario."""
 
 
+@pytest.mark.slow
 def test_the_core_names_no_study() -> None:
     """Neither a study nor what one offers, in Python, Rust, templates or shipped scenarios; pyproject.toml does."""
     names = {name for study in STUDIES for name in (study, study.replace("_", "-"))}

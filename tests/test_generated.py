@@ -35,6 +35,7 @@ def only(names: Set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "GENERATED", {name: generate.GENERATED[name] for name in sorted(names)})
 
 
+@pytest.mark.slow
 def test_no_generated_file_is_stale(texts: dict[str, str]) -> None:
     found = {name: (generate.ROOT / name).read_text() for name in texts}
     assert [name for name in texts if texts[name] != found[name]] == [], "run: make generate"

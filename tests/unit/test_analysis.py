@@ -61,6 +61,7 @@ def test_an_exact_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [40, 100])
+@pytest.mark.slow
 def test_the_valley_of_a_sawtooth(tmp_path: Path, limit: int) -> None:
     """A window that shrinks to 0.7 leaves 0.7 (B + P) − P in a queue of B packets on a path that holds P."""
     write_run(tmp_path, limit=limit, seconds=20, warmup_ns=5 * SECOND)

@@ -254,6 +254,7 @@ def read_all(place: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["fifo", "zero", "kmsg", "directory", "loop", "huge"])
+@pytest.mark.slow
 def test_a_path_that_is_not_a_file_is_an_error_message(whole: Path, name: str, kind: str) -> None:
     file = whole / name
     file.unlink(missing_ok=True)

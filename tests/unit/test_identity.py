@@ -317,6 +317,7 @@ def test_every_field_has_two_values() -> None:
 
 
 @pytest.mark.parametrize(("path", "key"), [field for field in FIELDS if field[1] in VALUES])
+@pytest.mark.slow
 def test_another_value_is_another_run(folder: Path, path: str, key: str) -> None:
     before, after = VALUES[key]
     at, more = WHOLE.get(key, path), WITH.get(key, ())

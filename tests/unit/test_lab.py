@@ -357,6 +357,7 @@ def test_drawing() -> None:
 
 
 @pytest.mark.parametrize("name", shipped_scenarios())
+@pytest.mark.slow
 def test_shipped_scenarios_become_labs(name: str) -> None:
     for run in make_plan(load_scenario(name)):
         lab = build_lab(run)

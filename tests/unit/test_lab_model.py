@@ -34,6 +34,7 @@ def fits(lab: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.slow
 def test_the_labs_of_shipped_scenarios_fit(name: str) -> None:
     lab = build_lab(make_plan(load_scenario(name)).runs[0])
     assert read_lab(json.loads(json.dumps(lab.as_json()))) == lab

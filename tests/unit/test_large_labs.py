@@ -79,6 +79,7 @@ def test_large_networks_have_the_memory_for_their_nodes() -> None:
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.slow
 def test_flows_farther_than_their_packets_live_are_refused(family: str) -> None:
     name = {"ipv4": "net.ipv4.ip_default_ttl", "ipv6": "net.ipv6.conf.default.hop_limit"}[family]
     near, far, beyond = (grid(nodes, 1) for nodes in (65, 66, 257))

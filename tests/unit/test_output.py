@@ -45,6 +45,7 @@ def test_help(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.slow
 def test_help_of_commands(command: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     assert output(capsys, *command.split(), "--help") == snapshot
 

@@ -78,6 +78,7 @@ def test_every_field_says_what_it_means_how_it_is_written_and_what_is_refused() 
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
+@pytest.mark.slow
 def test_every_example_loads_and_is_valid_by_the_schema(text: str) -> None:
     make_plan(parse_scenario(text))
     VALIDATOR.validate(tomllib.loads(text))
@@ -88,6 +89,7 @@ def test_the_scenario_that_the_page_shows_loads() -> None:
     parse_scenario(BASE + STUDY)
 
 
+@pytest.mark.slow
 def test_every_refused_value_is_refused() -> None:
     for section, name, field in fields():
         for value in field["refused"]:

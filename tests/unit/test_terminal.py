@@ -77,6 +77,7 @@ def test_commands_print_in_latin_1(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("megabytes", [500, 1000, 2000])
+@pytest.mark.slow
 def test_too_little_address_space_is_a_sentence(megabytes: int) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))

@@ -358,6 +358,7 @@ def test_bbrs_time_is_shared_among_its_phases(tmp_path: Path) -> None:
         ("INFO: trying to register non-static key.", "suspect"),
     ],
 )
+@pytest.mark.slow
 def test_a_warning_of_the_kernel_makes_its_run_suspect(tmp_path: Path, line: str, status: str) -> None:
     write_description(tmp_path, _lab("bulk"))
     _account(tmp_path, "bulk")

@@ -58,6 +58,7 @@ def test_what_was_not_measured_is_no_agreement() -> None:
 
 
 @pytest.mark.parametrize("row", ALL, ids=lambda row: row.name)
+@pytest.mark.slow
 def test_every_row_states_source_and_reason(row: Row) -> None:
     assert row.claim.endswith(".") and row.source and row.unit and row.expected
     assert row.tolerance.why and not row.tolerance.why.endswith(".")

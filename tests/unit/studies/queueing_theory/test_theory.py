@@ -82,6 +82,7 @@ def _simulated(load: float, service: Service, room: int, customers: int = 400_00
 
 @pytest.mark.parametrize("service", [constant(1.0), cut_exponential(300.0, 16.0, 1472.0, 42.0)])
 @pytest.mark.parametrize(("load", "room"), [(0.8, 4), (1.2, 11)])
+@pytest.mark.slow
 def test_a_queue_of_limited_room_is_as_simulated(service: Service, load: float, room: int) -> None:
     found = mg1k(load, service, room)
     loss, sojourn = _simulated(load, service, room)

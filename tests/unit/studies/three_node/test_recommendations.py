@@ -141,6 +141,7 @@ def test_the_published_numbers_support_some_of_the_published_advice() -> None:
     assert (above.published or "").endswith("which agrees")
 
 
+@pytest.mark.slow
 def test_a_planted_turn_of_the_numbers_turns_the_sentence() -> None:
     """No text is fixed: with the goodputs of BBR and CUBIC exchanged, sentences for BBR are against it."""
 

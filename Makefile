@@ -126,8 +126,8 @@ kernel: packages $(STAMPS)/netwarp
 clean:
 	rm -rf $(VENV) .torture .site site target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# Programs of others that only the nightly tests run: packages of Debian by their table, and of PyPI in a place of their own.
-program-packages: WANTED = $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
+# Programs of others that only the nightly tests run: ns-3, packages of Debian by their table, and of PyPI in a place of their own.
+program-packages: WANTED = libns3-dev $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
 program-packages: $(VENV)/programs/bin/python
 
 $(VENV)/programs/bin/python: tests/nightly/programs/requirements.txt | $(STAMPS)/venv

@@ -27,6 +27,7 @@ from bench import (
     planted,
     runs,
     shipped,
+    simulator,
     studies,
     watch,
 )
@@ -34,7 +35,7 @@ from bench.row import MEASURES, Row
 
 MODULES = (
     advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
-    studies, shipped, host, inference
+    studies, shipped, host, inference, simulator
 )  # fmt: skip
 """Importing each module has put its measures into `MEASURES`; they are made in this order."""
 

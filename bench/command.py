@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import time
@@ -65,6 +66,12 @@ def clocked(*arguments: str, codes: Sequence[int] = (0,)) -> float:
     if done.returncode not in codes:
         raise RuntimeError(done.stderr.strip())
     return seconds
+
+
+def children_cpu_s() -> float:
+    """CPU seconds of the commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _seconds(value: float | None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from statistics import median
 import netwarp
 from netwarp.store.result import open_result
 
-from bench.command import NETWARP, clocked
+from bench.command import NETWARP, children_cpu_s, clocked
 from bench.row import Row, measure
 
 MININET = Path(__file__).parents[1] / "tests/e2e/mininet_lab"
@@ -62,9 +61,9 @@ def _python_starts_s(place: Path) -> tuple[float, float]:
     _make(place / "none", "sh", "-c", "true")
     _make(place / "starts", "sh", "-c", script)
     guest_s = _facts(place / "starts")["cpu_s"] - _facts(place / "none")["cpu_s"]
-    before = _children_cpu_s()
+    before = children_cpu_s()
     subprocess.run(["sh", "-c", script], check=True)
-    return guest_s / STARTS, (_children_cpu_s() - before) / STARTS
+    return guest_s / STARTS, (children_cpu_s() - before) / STARTS
 
 
 def _make(place: Path, *words: str) -> None:
@@ -85,8 +84,3 @@ def _first_output_s(place: Path) -> float:
         assert process.stdout
         process.stdout.read(1)
         return time.perf_counter() - begin
-
-
-def _children_cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

@@ -12,7 +12,7 @@ from netwarp.store.errors import StoreError
 from netwarp.verify.against import moved
 from netwarp.verify.formats import json_text
 from netwarp.verify.noise import noise_of
-from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge, within
+from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge, program, within
 from netwarp.verify.rows.networks import dumbbell, flow, sharing
 from netwarp.verify.setting import Setting
 from netwarp.verify.verifier import Verified, scenario_of, verify
@@ -42,7 +42,9 @@ def test_a_row_speaks_of_some_series(since: str, before: str, release: str, judg
 
 
 def test_a_row_that_needs_a_program_or_exact_times_says_so() -> None:
-    assert Setting("6.12").leaves_out(replace(ROW, needs="no-such-program")) == "no-such-program is not installed"
+    assert (
+        Setting("6.12").leaves_out(replace(ROW, needs=program("no-such-program"))) == "no-such-program is not installed"
+    )
     exact = replace(ROW, phases="its packets are timed")
     assert not HERE.leaves_out(exact)
     assert "its packets are timed" in Setting("6.12", noise=True).leaves_out(exact)

@@ -12,6 +12,7 @@ from netwarp.verify.rows import (
     accounts,
     arithmetic,
     bbr,
+    beside_ns3,
     captures,
     classes,
     controls,
@@ -40,6 +41,7 @@ _OWN = (
     bbr.FAMILY,
     captures.FAMILY,
     simulators.FAMILY,
+    beside_ns3.FAMILY,
     published.FAMILY,
     waiting.FAMILY,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from shutil import which
 
 from netwarp.store.rundir import RunDir
 
@@ -84,6 +85,19 @@ def share(width: float, why: str) -> Range:
 
 
 @dataclass(frozen=True)
+class Need:
+    """What a measurement runs and netwarp does not bring, by its name."""
+
+    name: str
+    is_installed: Callable[[], bool]
+
+
+def program(name: str) -> Need:
+    """A program on PATH."""
+    return Need(name, lambda: which(name) is not None)
+
+
+@dataclass(frozen=True)
 class Row:
     """A reference and its measurement.
 
@@ -91,7 +105,7 @@ class Row:
     `unit`. `explained` is the range in which another cause, which it names, puts the values. `waits` names what netwarp
     lacks; such a row has no experiment. The row speaks of Linux from `since` on and `before` another series, each such
     as "6.5"; of every series if empty. `phases` says why the values depend on exact times, so that noise changes them;
-    empty if they do not. `needs` is a program that the measurement runs.
+    empty if they do not. `needs` is what the measurement runs beside netwarp.
     """
 
     name: str
@@ -108,7 +122,7 @@ class Row:
     since: str = ""
     before: str = ""
     phases: str = ""
-    needs: str = ""
+    needs: Need | None = None
 
     @property
     def kernels(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from shutil import which
 
 from netwarp.verify.row import Row
 
@@ -30,8 +29,8 @@ class Setting:
             return f"it speaks of {row.kernels}; this is {self.release}"
         if self.noise and row.phases:
             return f"it depends on exact times: {row.phases}"
-        if row.needs and which(row.needs) is None:
-            return f"{row.needs} is not installed"
+        if row.needs and not row.needs.is_installed():
+            return f"{row.needs.name} is not installed"
         return ""
 
 

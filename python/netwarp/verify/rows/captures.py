@@ -10,7 +10,7 @@ import polars as pl
 from netwarp.store.errors import StoreError
 from netwarp.store.rundir import RunDir
 from netwarp.verify.measures import tcp_packets
-from netwarp.verify.row import Family, Measure, Range, Row, share, within
+from netwarp.verify.row import Family, Measure, Range, Row, program, share, within
 from netwarp.verify.rows.networks import dumbbell, flow
 
 _TSHARK = "tshark"
@@ -86,7 +86,7 @@ def _row(name: str, claim: str, unit: str, expected: Mapping[str, float], tolera
         tolerance,
         _EXPERIMENT,
         by,
-        needs=_TSHARK,
+        needs=program(_TSHARK),
     )
 
 

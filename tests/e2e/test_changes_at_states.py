@@ -100,7 +100,7 @@ def test_a_state_that_never_comes_fails_the_run(tmp_path: Path) -> None:
     file.write_text(dumbbell(duration="2s", tail=awaiting("bulk.bbr_pacing_gain < 128", 'rate = "9mbit"')))
     answer = netwarp("run", file, "--no-plots", "-o", tmp_path / "result")
     assert answer.code == 3
-    assert "the state that changes.0 waits for never came" in answer.words
+    assert "changes.0 waited in vain for " in answer.words
 
 
 def test_the_bytes_are_the_same(tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ def test_changes_of_a_link_that_wait_add_up_in_the_order_of_the_file() -> None:
         ("bulk.srtt_us >= 20ms", "srtt_us", 20_000),
         ("bulk.bbr_bw_bps >= 9mbit", "bbr_bw_bps", 9_000_000),
         ("bulk.bbr_pacing_gain < 128", "bbr_pacing_gain", 128),
+        ("bulk.bytes_acked >= 1MB", "bytes_acked", 1_000_000),
+        ("bulk.bytes_acked < 9223372036854775807", "bytes_acked", 9223372036854775807),
     ],
 )
 def test_rates_and_durations_may_have_their_units(written: str, variable: str, value: int) -> None:
@@ -83,6 +85,10 @@ def test_rates_and_durations_may_have_their_units(written: str, variable: str, v
         (awaiting("bulk.0.snd_cwnd_pkts >= 100"), 'there is no flow "bulk.0"; write "bulk"'),
         (awaiting("bulk is fast"), "must be a flow, a variable of its sender, a relation, a value"),
         (awaiting("bulk.snd_cwnd_pkts >= 10mbit"), '"10mbit" is not a whole number'),
+        (awaiting("bulk.srtt_us >= 1ns"), '"1ns" is not a whole number of microseconds'),
+        (awaiting(f"bulk.snd_cwnd_pkts >= {2**63}"), "is beyond the 64 bits"),
+        (awaiting("bulk.snd_cwnd_pktss >= 1MB"), '(did you mean "snd_cwnd_pkts"?)'),
+        ('[[changes]]\nwhen = 5\nlink = "bottleneck"\nrate = "9mbit"\n', "must be a flow, a variable of its sender"),
         (awaiting("bulk.snd_cwnd_pkts >= 9", 'rate = "9mbit"', 'over = "1s"'), "has no `over`"),
         (awaiting("bulk.snd_cwnd_pkts >= 9", 'outage = "1s"'), "has no `outage`"),
         (
@@ -94,6 +100,11 @@ def test_rates_and_durations_may_have_their_units(written: str, variable: str, v
 )
 def test_what_cannot_be_is_refused(text: str, why: str) -> None:
     assert why in refusal(DUMBBELL + text)
+
+
+def test_a_control_that_a_point_chooses_may_export_the_variable() -> None:
+    text = DUMBBELL + awaiting("bulk.mode == 1") + '[sweep]\n"flows.bulk.cc" = ["cubic", "file:tcp_copa.c"]\n'
+    assert parse_scenario(text).changes[0].when is not None
 
 
 def test_a_group_names_one_of_its_flows() -> None:

@@ -1,6 +1,6 @@
 """The outcome of a run in a virtual machine, from the guard's report, the agent's and the console."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from netwarp.engines.base import Job, Outcome
@@ -50,12 +50,13 @@ def judged(
     before = out_of_memory(directory)
     after = (
         out_of_mappings(directory),
-        _never_held(number for number in awaited if str(number) not in happened),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
-    reasons = (before, stopped or _failure(job, outcome, directory, report), *after)
+    failure = stopped or _failure(job, outcome, directory, report)
+    missed = None if before or failure else _never_held(job, happened)
+    reasons = (before, failure, missed, *after)
     reason = "; ".join(reason for reason in reasons if reason) or None
-    if reason and not any((before, stopped, *after, advice)) and _ended_by_itself(outcome):
+    if reason and not any((before, stopped, missed, *after, advice)) and _ended_by_itself(outcome):
         facts["by_exit_code"] = True
     reason = f"{reason}; {advice}" if reason and advice else reason
     by_host = report["by_host"] or (report["end"] == End.ENDED and killed_by_host(report["exit_status"], directory))
@@ -79,10 +80,17 @@ def _with_moments(job: Job, happened: Mapping[str, int]) -> list[Json]:
     return [*sorted(changes, key=lambda change: int(str(change["at_ns"])))]
 
 
-def _never_held(numbers: Iterable[int]) -> str | None:
-    """Say which changes of the scenario did not happen; None if all did."""
-    names = [f"changes.{number}" for number in numbers]
-    return f"the state that {names[0]} waits for never came" if names else None
+def _never_held(job: Job, happened: Mapping[str, int]) -> str | None:
+    """Name the first change of the scenario whose state did not come, and the state; None if all came."""
+    for change in job.lab.changes:
+        when = change.when
+        if when is not None and str(when.number) not in happened:
+            state = f"{when.flow}.{when.variable} {when.relation} {when.value}"
+            return (
+                f"changes.{when.number} waited in vain for {state}: no ACK brought it; ask for a state that occurs "
+                "(the run's tables `acks` and `states` have the flow's), or leave the change out"
+            )
+    return None
 
 
 def _starvation(job: Job, report: GuardReport) -> Iterator[str]:

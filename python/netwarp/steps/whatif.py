@@ -158,6 +158,7 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     text = read_text(path)
     given = result.settings
     plain = parse_scenario(text, str(path), given, result.path)
+    _refuse_beside_states(plain, interventions)
     if case is not None and any(one.split(".")[0] == "changes" for one in result.settings_of(str(case))):
         raise SelectionError(f'the case "{case}" sets changes itself; write what you want to change into the scenario')
     if re.search(r"(?m)^\s*changes\s*=", text):
@@ -166,6 +167,18 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     settings = [f"{axis}={toml(value)}" for axis, value in point.items()]
     added = "".join(one.astoml() for one in interventions)
     return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path), case
+
+
+def _refuse_beside_states(scenario: Scenario, interventions: Sequence[Intervention]) -> None:
+    """A link whose changes wait for states has none at a time, and an intervention is one. Raises SelectionError."""
+    awaited = {one.link: number for number, one in enumerate(scenario.changes) if one.when is not None}
+    for intervention in interventions:
+        for change in intervention.changes:
+            if (number := awaited.get(str(change["link"]))) is not None:
+                raise SelectionError(
+                    f'{intervention.words}: changes.{number} of link "{change["link"]}" waits for a state, and such a '
+                    f"link cannot change at a time as well; intervene at another link"
+                )
 
 
 def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[JsonObject]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from netwarp.flows import kind_of
+from netwarp.modules.named import FILE
 from netwarp.scenario.check import qdiscs
 from netwarp.scenario.check.flow_changes import check_flow_change, check_flow_timeline
 from netwarp.scenario.errors import did_you_mean
@@ -134,8 +135,19 @@ def _check_state(when: Condition, scenario: Scenario) -> Iterator[str]:
     one = kind_of(flow.tool)
     if not one.built_in or one.transport != "tcp" or one.connections_of(flow.own_fields(_ANY_MTU)) != 1:
         yield f"a `{flow.tool}` flow is not one TCP connection of netwarp's own, such as bulk's or request's"
-    elif when.variable not in COLUMNS and not scenario.loaded_modules:
-        yield f'a sender has no variable "{when.variable}"{did_you_mean(when.variable, COLUMNS)}'
+    elif when.variable not in COLUMNS and not scenario.loaded_modules and not _points_have_modules(scenario):
+        yield (
+            f'a sender has no variable "{when.variable}"{did_you_mean(when.variable, COLUMNS)}, and no congestion '
+            "control here is a module, which may export others"
+        )
+
+
+def _points_have_modules(scenario: Scenario) -> bool:
+    """Whether points of the study choose a module as congestion control, which may export variables."""
+    named = [(path, value) for path, values in scenario.sweep.items() for value in values]
+    for settings in (*(case.set for case in scenario.cases), *scenario.presets.values()):
+        named += settings.items()
+    return any(path.split(".")[-1] == "cc" and str(value).startswith(FILE) for path, value in named)
 
 
 def _names(group: str, count: int) -> str:

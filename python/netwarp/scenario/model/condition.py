@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from netwarp.scenario.errors import did_you_mean
 from netwarp.values import units
 from netwarp.values.fields import Model, kind
 
@@ -31,8 +32,9 @@ COLUMNS = (
     "bbr_cwnd_gain",
 )
 """The columns of `acks` that a condition may name. Keep in sync with `probed` of the kernel's netwarp_probe.c."""
-_PATTERN = r"^\s*([A-Za-z0-9_-]+(?:\.\d+)?)\.([a-z][a-z0-9_]*)\s*(<=|>=|==|!=|<|>)\s*(\S+)\s*$"
+_PATTERN = r"^\s*([A-Za-z0-9_-]+(?:\.(?:0|[1-9]\d*))?)\.([a-z][a-z0-9_]*)\s*(<=|>=|==|!=|<|>)\s*(\S+)\s*$"
 _NS_PER_US = 1000
+_BEYOND = 1 << 63
 _MAX_NAME = 63
 """The longest name of an exported variable that the kernel reads."""
 
@@ -51,20 +53,36 @@ class Condition(Model):
 
 
 def _value(variable: str, text: str) -> int:
-    """A value as it is written: a rate or a duration may have its unit. Raises ValueError."""
-    if re.fullmatch(r"-?\d{1,18}", text):
-        return int(text)
+    """A value as it is written: a rate, a duration or a size may have its unit. Raises ValueError."""
+    if re.fullmatch(r"-?\d+", text):
+        if -_BEYOND < int(text) < _BEYOND:
+            return int(text)
+        raise ValueError(f'"{text}" is beyond the 64 bits that the kernel compares')
+    if variable not in COLUMNS:
+        known = did_you_mean(variable, COLUMNS)
+        raise ValueError(
+            f'a sender has no variable "{variable}" with a unit{known}; what a control exports is a number'
+        )
     if variable.endswith("_bps"):
         return units.parse_rate(text)
     if variable.endswith("_us"):
-        return units.parse_duration(text) // _NS_PER_US
+        return _whole_us(text)
+    if variable.startswith("bytes_"):
+        return units.parse_size(text)
     raise ValueError(f'"{text}" is not a whole number, which the value of {variable} is')
 
 
+def _whole_us(text: str) -> int:
+    us, rest = divmod(units.parse_duration(text), _NS_PER_US)
+    if rest:
+        raise ValueError(f'"{text}" is not a whole number of microseconds, which the kernel compares')
+    return us
+
+
 def _read(value: object) -> object:
-    if not isinstance(value, str):
+    if isinstance(value, Condition):
         return value
-    found = re.match(_PATTERN, value)
+    found = re.match(_PATTERN, value) if isinstance(value, str) else None
     if not found or len(found[2]) > _MAX_NAME:
         raise ValueError('must be a flow, a variable of its sender, a relation, a value: "bulk.snd_cwnd_pkts >= 100"')
     return {

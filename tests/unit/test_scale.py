@@ -1,5 +1,7 @@
 """The axis for goodput on a link whose rate changes: each phase can be read on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, Schedule, SecondaryAxis, Variant
@@ -41,3 +43,11 @@ def test_phases_that_are_far_apart_are_legible(steps: list[tuple[float, float]],
 
 def test_a_share_stays_on_its_linear_axis() -> None:
     assert not shows_log(goodput((0, 100), (10, 1), (14, 100), linear=True))
+
+
+def test_a_link_that_is_always_faster_than_another_has_no_line() -> None:
+    slow = Schedule("slow", ((0, 10), (2, 5)))
+    beside = Schedule("beside", ((0, 100), (3, 8)))
+    fast = Schedule("fast", ((0, 1000), (1, 20)))
+    shown = replace(goodput((0, 10)), schedules=[fast, slow, beside])
+    assert [one.label for one in shown.limiting] == ["slow", "beside"]

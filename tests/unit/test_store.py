@@ -21,6 +21,7 @@ from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, polars_schema
+from netwarp.store.summary import axis_title
 from synthetic import lab, write_description, write_result, write_run, write_table
 
 PLAN: Any = {
@@ -269,3 +270,9 @@ def test_a_command_that_wrote_nothing_leaves_no_directory(tmp_path: Path) -> Non
     for full in (False, True):
         subprocess.run([sys.executable, "-c", code.replace("FULL", str(full))], cwd=tmp_path, check=True)
         assert (tmp_path / "results").exists() == full
+
+
+def test_the_title_of_an_axis_says_what_varies() -> None:
+    assert axis_title("links.bottleneck.queue") == "bottleneck queue"
+    assert axis_title("changes.0.rate") == "changes 0 rate"
+    assert axis_title("seeds") == "seeds"

@@ -109,6 +109,6 @@ def axis_text(value: Any) -> str:
 
 
 def axis_title(path: str) -> str:
-    """A short name for an axis: `links.bottleneck.queue` → "bottleneck queue"."""
+    """A short name for an axis: `links.bottleneck.queue` → "bottleneck queue", `changes.0.rate` → "changes 0 rate"."""
     parts = path.split(".")
-    return " ".join(parts[1:] if len(parts) > 2 else parts)
+    return " ".join(parts[1:] if len(parts) > 2 and not parts[1].isdigit() else parts)

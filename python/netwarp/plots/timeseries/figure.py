@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import cycle, zip_longest
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -30,7 +30,9 @@ _TICKS, _PANEL_TICKS = 6, 4
 _STEPS = [1, 2, 2.5, 5, 10]
 _STRENGTHS = (0.16, 0.28)
 """The opacity of a variant's bands, the wider one first."""
-_RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (1, 1.2)), "zorder": 1.6}
+_RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "zorder": 1.6}
+_DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), (0, (6, 1.5, 1, 1.5)))
+"""The lines of rates that change, in turn."""
 
 
 def overlay(spec: FigureSpec) -> Figure:
@@ -194,9 +196,9 @@ def _subtitle(spec: FigureSpec, notes: Sequence[str]) -> str:
 
 
 def _panel(axes: Axes, spec: FigureSpec, panel: Panel, heading: str) -> None:
-    for steps in spec.schedules if spec.quantity.secondary_axis else ():
+    for steps, dash in zip(spec.limiting, cycle(_DASHES), strict=False):
         ats, rates = zip(*steps.steps, (spec.duration_s, steps.steps[-1][1]), strict=True)
-        axes.plot(ats, rates, drawstyle="steps-post", **_RATE)
+        axes.plot(ats, rates, drawstyle="steps-post", linestyle=dash, **_RATE)
     for variant in panel.variants:
         draw_variant(axes, spec.quantity, variant)
     phases = [variant.phases for variant in panel.variants if variant.phases]
@@ -271,8 +273,8 @@ def _panel_handles(spec: FigureSpec) -> list[Artist]:
     room = style.width_in() - LEFT_IN - 1
     variants = [variant for variant in spec.variants if spec.panels or variant.reference]
     lines: list[Artist] = [_handle(variant, room) for variant in variants]
-    rates = spec.schedules if spec.quantity.secondary_axis else ()
-    return lines + [Line2D([], [], label=f"rate of {steps.label}", **_RATE) for steps in rates]
+    rates = zip(spec.limiting, cycle(_DASHES), strict=False)
+    return lines + [Line2D([], [], label=f"rate of {one.label}", linestyle=dash, **_RATE) for one, dash in rates]
 
 
 def finish(axes: Axes, spec: FigureSpec, ticks: int) -> None:

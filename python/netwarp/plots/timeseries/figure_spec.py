@@ -133,6 +133,14 @@ class FigureSpec:
         return self.limits or (0.0, self.duration_s)
 
     @property
+    def limiting(self) -> Sequence[Schedule]:
+        """The schedules beside curves of a rate: not those of links that are always faster than another."""
+        if not self.quantity.secondary_axis or not self.schedules:
+            return ()
+        bound = min(max(rate for _, rate in one.steps) for one in self.schedules)
+        return [one for one in self.schedules if min(rate for _, rate in one.steps) <= bound]
+
+    @property
     def shown_alone(self) -> Sequence[Panel]:
         """The panels of a figure with several: each variant in its own panel, in front of the references."""
         if self.panels:

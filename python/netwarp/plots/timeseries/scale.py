@@ -87,10 +87,10 @@ def _spans_rates(spec: FigureSpec) -> bool:
 
     A phase lasts for several intervals, so that a trace, whose rate falls only for a moment, has none.
     """
-    if not spec.quantity.secondary_axis or not spec.quantity.interval_s:
+    if not spec.quantity.interval_s:
         return False
     least_s, (begin, end) = _PHASE * spec.quantity.interval_s, spec.window
-    for schedule in spec.schedules:
+    for schedule in spec.limiting:
         until = [at for at, _ in schedule.steps[1:]] + [end]
         spans = [(max(at, begin), min(to, end), rate) for (at, rate), to in zip(schedule.steps, until, strict=True)]
         rates = [rate for at, to, rate in spans if to - at >= least_s and rate > 0]
@@ -105,7 +105,7 @@ def _values(spec: FigureSpec) -> list[Values]:
     values = [_within(curve, spec.window) for variant in variants for curve in variant.curves]
     for band in (band for variant in variants for band in variant.bands):
         values += [_within(Curve(band.times, edge), spec.window) for edge in (band.lows, band.highs)]
-    values += [np.array([rate for _, rate in steps.steps]) for steps in spec.schedules if spec.quantity.secondary_axis]
+    values += [np.array([rate for _, rate in steps.steps]) for steps in spec.limiting]
     return [some[np.isfinite(some)] for some in values]
 
 

@@ -29,6 +29,12 @@ impl Lab {
             .with_context(|| format!("no interface has the index {index}"))
     }
 
+    /// Whether the interface is an end of a link that is a device.
+    pub fn is_device(&self, index: u32) -> bool {
+        let mut devices = self.links.iter().filter(|link| link.device);
+        devices.any(|link| link.ends.iter().any(|end| end.index == index))
+    }
+
     /// The end with this interface.
     pub fn end(&self, index: u32) -> Result<&End> {
         self.ends(index).map(|(own, _)| own)

@@ -11,6 +11,7 @@ import pytest
 from netwarp.flows import KINDS
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss
+from netwarp.lab_format.wires.planned import EveryLoss, IntervalLoss, NumberedLoss
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.model import Scenario
@@ -116,6 +117,7 @@ VALUES: dict[str, TOML] = {
     "Link.queue": ("pfifo limit 5", "pfifo limit 6"),
     "Link.mtu": ("", "1400"),
     "Link.offload": ("", "true"),
+    "Link.wire": ("", "device"),
     "Link.raw": ("", '{h2 = ["qdisc add dev {dev} root pfifo"]}'),
     "Change.at": ("", "2s"),
     "Condition.flow": ("bulk.snd_cwnd_pkts > 9", "request.snd_cwnd_pkts > 9"),
@@ -151,6 +153,13 @@ VALUES: dict[str, TOML] = {
     "FourState.p32": ("state 1% 2% 3% 4% 5%", "state 1% 2% 9% 4% 5%"),
     "FourState.p23": ("state 1% 2% 3% 4% 5%", "state 1% 2% 3% 9% 5%"),
     "FourState.p14": ("state 1% 2% 3% 4% 5%", "state 1% 2% 3% 4% 9%"),
+    "EveryLoss.model": ("every 100", "packets 100"),
+    "EveryLoss.every": ("every 100", "every 101"),
+    "NumberedLoss.model": ("packets 100", "every 100"),
+    "NumberedLoss.numbers": ("packets 1, 2", "packets 1, 3"),
+    "IntervalLoss.model": ("from 1s to 2s", "every 100"),
+    "IntervalLoss.from_ns": ("from 1s to 2s", "from 1.5s to 2s"),
+    "IntervalLoss.to_ns": ("from 1s to 2s", "from 1s to 3s"),
     "Row.at_ns": ("one.csv", "at.csv"),
     "Row.rate_bps": ("one.csv", "rate.csv"),
     "Row.delay_ns": ("one.csv", "delay.csv"),
@@ -195,6 +204,11 @@ VALUES: dict[str, TOML] = {
 WITH = {
     **{f"Nat.{name}": ("nodes.h3.forward=true",) for name in Nat.model_fields},
     "Link.reorder": ("links.m.delay=1s",),
+    **{
+        f"{plan.__name__}.{name}": ("links.m.wire=device",)
+        for plan in (EveryLoss, NumberedLoss, IntervalLoss)
+        for name in plan.model_fields
+    },
     "Change.step": ("changes.0.over=2s",),
     "Change.repeat": ("changes.0.outage=10ms",),
     "Change.times": ("changes.0.outage=10ms", "changes.0.repeat=2s"),
@@ -242,7 +256,10 @@ TRACES = {
 }
 
 
-TEXT_MODELS = (Condition, Distribution, Jitter, RandomLoss, GilbertElliott, FourState, Trace)
+TEXT_MODELS = (
+    *(Condition, Distribution, Jitter, RandomLoss, GilbertElliott, FourState, Trace),
+    *(EveryLoss, NumberedLoss, IntervalLoss),
+)
 """Models that a file writes as one value."""
 PLACES = {"nodes": "nodes.h3", "links": "links.m", "tuners": "tuners.used", "changes": "changes.0"}
 NOT_WALKED = ("cases", "expect", "figures")

@@ -134,6 +134,9 @@ pub struct Link {
     pub mtu: u32,
     /// segmentation offloads and aggregation at both nodes
     pub offload: bool,
+    /// whether its ends are devices of netwarp's kernel (kind `wire`), which serialise and delay themselves; otherwise
+    /// each is a veth whose peer is in the namespace of the wires
+    pub device: bool,
     /// exactly two
     pub ends: [End; 2],
 }
@@ -141,7 +144,7 @@ pub struct Link {
 /// One end of a link: a node's interface, its rate and queue, and the wire that leaves it.
 ///
 /// Packets go through `shaper` or `opportunities`, whose child is `queue`. These three are None if the scenario's tc
-/// commands (`raw`) set up the interface.
+/// commands (`raw`) set up the interface. If the link is a device, `queue` is the interface's root.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -156,17 +159,17 @@ pub struct End {
     pub mac: String,
     /// with the length of their prefix
     pub addresses: Vec<String>,
-    /// None: no rate, or `raw`
+    /// None: no rate, `raw`, or a device
     pub shaper: Option<Shaper>,
     /// in place of a rate
     pub opportunities: Option<Opportunities>,
-    /// child of either; None with `raw`
+    /// child of either, or root; None with `raw`
     pub queue: Option<Queue>,
     /// tc commands of the scenario's own, in place of these three
     pub raw: Option<Vec<String>>,
     /// lines for tc that set up all this, except opportunities; the agent runs them
     pub tc: Vec<String>,
-    /// the direction that leaves this end: a netem at the peer's wire interface
+    /// the direction that leaves this end: the device, or a netem at the peer's wire interface
     pub wire: Wire,
 }
 
@@ -248,7 +251,8 @@ pub struct Wire {
     pub seed: u64,
 }
 
-/// netem's models of loss, see tc-netem(8).
+/// netem's models of loss, see tc-netem(8); and plans, of links that are devices. Plans number the unicast packets that
+/// the interface has begun to send.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
@@ -285,6 +289,23 @@ pub enum Loss {
         p23: f64,
         /// of a single loss
         p14: f64,
+    },
+    /// A plan: each packet whose number is a multiple.
+    Every {
+        /// of this number
+        every: u32,
+    },
+    /// A plan: single packets.
+    Packets {
+        /// in ascending order; the first packet is 1
+        numbers: Vec<u64>,
+    },
+    /// A plan: each packet that begins to leave in an interval.
+    Interval {
+        /// from t0
+        from_ns: i64,
+        /// the first instant after it
+        to_ns: i64,
     },
 }
 

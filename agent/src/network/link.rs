@@ -10,16 +10,16 @@ use super::offload;
 use crate::lab::{End, Link};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
-const IFLA_ADDRESS: u16 = 1;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_MTU: u16 = 4;
-const IFLA_LINKINFO: u16 = 18;
+pub(super) const RTM_NEWLINK: u16 = 16;
+pub(super) const RTM_GETLINK: u16 = 18;
+pub(super) const IFLA_ADDRESS: u16 = 1;
+pub(super) const IFLA_IFNAME: u16 = 3;
+pub(super) const IFLA_MTU: u16 = 4;
+pub(super) const IFLA_LINKINFO: u16 = 18;
 const IFLA_NET_NS_FD: u16 = 28;
-const IFLA_GSO_MAX_SEGS: u16 = 40;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
+pub(super) const IFLA_GSO_MAX_SEGS: u16 = 40;
+pub(super) const IFLA_INFO_KIND: u16 = 1;
+pub(super) const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
 
 /// Creates both ends' interfaces, down, without addresses.
@@ -96,7 +96,7 @@ pub fn ifinfomsg(index: u32, flags: u32) -> [u8; 16] {
     bytes
 }
 
-fn parse_mac(text: &str) -> Result<[u8; 6]> {
+pub(super) fn parse_mac(text: &str) -> Result<[u8; 6]> {
     let bytes: Vec<u8> = text
         .split(':')
         .map(|part| u8::from_str_radix(part, 16))

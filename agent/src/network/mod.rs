@@ -2,6 +2,7 @@
 
 mod address;
 mod bridge;
+pub mod device;
 mod link;
 pub mod machine;
 mod namespace;
@@ -19,7 +20,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
@@ -61,6 +62,10 @@ impl Network {
             wire,
         };
         for l in &lab.links {
+            if l.device {
+                device::create(&network, lab, l).with_context(|| format!("link {}", l.name))?;
+                continue;
+            }
             link::create(&network, l).with_context(|| format!("link {}", l.name))?;
             wire::connect(&network, lab, l).with_context(|| format!("wire of link {}", l.name))?;
         }
@@ -98,6 +103,9 @@ impl Network {
             )
         };
         let end = lab.end(change.index).with_context(place)?;
+        if lab.is_device(change.index) {
+            bail!("the link is a device, which does not change: {}", place());
+        }
         // At the end of another machine, only the wire for packets that arrive here is ours.
         let node = self.nodes.get(&change.node);
         if let (Some(rate_bps), Some(before), Some(node)) = (change.rate_bps, &end.shaper, node) {

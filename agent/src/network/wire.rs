@@ -57,7 +57,8 @@ pub(super) fn is_impaired(lab: &Lab, from: &End) -> bool {
 /// Lets the wires' interfaces notice that they are connected, once the nodes' are up.
 pub fn settle(wires: &Namespace, lab: &Lab) -> Result<()> {
     let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
-    let mut ends = lab.links.iter().flat_map(|l| &l.ends);
+    let through_wires = lab.links.iter().filter(|l| !l.device);
+    let mut ends = through_wires.flat_map(|l| &l.ends);
     ends.try_for_each(|end| route.change(link::settle(end.wire_index)))
 }
 

@@ -1,5 +1,6 @@
 //! `links.arrows`: counters of every node interface, read in one dump from the wires' side of the veth pairs
-//! (RTM_GETSTATS): packets that the wire received, the node sent.
+//! (RTM_GETSTATS): packets that the wire received, the node sent. Devices have no such side, so that they are read at
+//! their nodes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,43 +20,73 @@ const RTM_GETSTATS: u16 = 94;
 const IFLA_STATS_LINK_64: u16 = 1;
 /// sizeof(struct if_stats_msg)
 const MESSAGE: usize = 12;
+
 /// Samples of links.
 pub struct Links {
-    wire: Netlink,
-    /// The nodes' interfaces, by the interfaces that are read: the wires' sides, or with a cable the nodes' own.
+    sources: Vec<Source>,
+    table: Batch<links::Rows>,
+}
+
+/// A namespace whose interfaces are read.
+struct Source {
+    route: Netlink,
+    /// The nodes' interfaces, by the interfaces that are read: the wires' sides, or the nodes' own.
     indices: FxHashMap<u32, u32>,
     /// Whether the node's own side is read.
     own: bool,
-    table: Batch<links::Rows>,
 }
 
 impl Links {
     pub fn open(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
         let own = network.backend.wiring() == Wiring::Cable;
-        Ok(Self {
-            wire: network.wire.run(|| Netlink::open(NETLINK_ROUTE))??,
+        let mut sources = vec![Source {
+            route: network.wire.run(|| Netlink::open(NETLINK_ROUTE))??,
             indices: lab
                 .links
                 .iter()
+                .filter(|link| !link.device)
                 .flat_map(|l| &l.ends)
                 .filter(|end| network.nodes.contains_key(&end.node))
                 .map(|end| (if own { end.index } else { end.wire_index }, end.index))
                 .collect(),
             own,
+        }];
+        for node in &lab.nodes {
+            let devices = lab.links.iter().filter(|link| link.device);
+            let indices: FxHashMap<u32, u32> = devices
+                .flat_map(|l| &l.ends)
+                .filter(|end| end.node == node.name)
+                .map(|end| (end.index, end.index))
+                .collect();
+            if !indices.is_empty() {
+                sources.push(Source {
+                    route: network
+                        .node(&node.name)?
+                        .run(|| Netlink::open(NETLINK_ROUTE))??,
+                    indices,
+                    own: true,
+                });
+            }
+        }
+        Ok(Self {
+            sources,
             table: Batch::create(dir)?,
         })
     }
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
-        let (table, indices, own) = (&mut self.table, &self.indices, self.own);
+        let table = &mut self.table;
         let mut outcome = Ok(());
-        self.wire.dump(request(), |_, payload| {
-            if let Some(row) = read(payload, indices, own, time_ns)
-                && let Err(e) = table.push(row)
-            {
-                outcome = Err(e);
-            }
-        })?;
+        for source in &mut self.sources {
+            let (indices, own) = (&source.indices, source.own);
+            source.route.dump(request(), |_, payload| {
+                if let Some(row) = read(payload, indices, own, time_ns)
+                    && let Err(e) = table.push(row)
+                {
+                    outcome = Err(e);
+                }
+            })?;
+        }
         outcome
     }
 

@@ -10,6 +10,7 @@ use super::links::{self, Counters};
 use super::queues;
 use crate::lab::Lab;
 use crate::network::Network;
+use crate::network::device::{self, Sums};
 use netwarp_records::table::Batch;
 use netwarp_records::tables::wires;
 
@@ -25,6 +26,10 @@ pub fn write(network: &Network, lab: &Lab, dir: &Path) -> Result<()> {
     for link in &lab.links {
         let [a, b] = &link.ends;
         for (from, to) in [(a, b), (b, a)] {
+            if link.device {
+                table.push(of_device(from.index, device::read_sums(network, from)?))?;
+                continue;
+            }
             let netem = netems.get(&to.wire_index);
             let [received, _] = counters.get(&from.wire_index).copied().unwrap_or_default();
             let [_, transmitted] = counters.get(&to.wire_index).copied().unwrap_or_default();
@@ -41,4 +46,20 @@ pub fn write(network: &Network, lab: &Lab, dir: &Path) -> Result<()> {
         }
     }
     table.finish()
+}
+
+fn of_device(interface_index: u32, sums: Sums) -> wires::Row {
+    let [sent_pkts, sent_bytes] = sums.taken;
+    let [delivered_pkts, delivered_bytes] = sums.delivered;
+    let [lost_pkts, lost_bytes] = sums.lost;
+    wires::Row {
+        interface_index,
+        sent_pkts,
+        sent_bytes,
+        delivered_pkts,
+        delivered_bytes,
+        lost_pkts,
+        queued_pkts: sent_pkts - delivered_pkts - lost_pkts,
+        queued_bytes: sent_bytes - delivered_bytes - lost_bytes,
+    }
 }

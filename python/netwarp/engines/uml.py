@@ -47,7 +47,7 @@ from netwarp.kernels.modules import compiler_paths
 from netwarp.modules.named import in_gallery, names_modules
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
-from netwarp.scenario.model import RunOptions, Scenario
+from netwarp.scenario.model import Link, RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
 from netwarp.store.run_status import RunStatus
@@ -56,6 +56,8 @@ from netwarp.values.json_values import Json
 
 _FIX = "`netwarp kernel build` builds it again."
 _KASAN = "CONFIG_KASAN=y"
+_WIRE = "netwarp_wire"
+"""The driver of links that are devices."""
 
 
 NAME = "uml"
@@ -156,6 +158,10 @@ class UmlEngine:
                     f"{nearest(feature.name, known)}; it has {', '.join(known)}"
                     f"{in_gallery(feature.kind, feature.name)}",
                 )
+        if _WIRE not in {*described.modules, *(module.name for module in modules)}:
+            for key, section in plan.sections:
+                if isinstance(section, Link) and section.wire == "device":
+                    yield (*key, "wire"), f"the kernel {described.version} has no such devices ({_WIRE}). {_FIX}"
 
     def builds(self, plan: Plan) -> Sequence[ModuleBuild]:
         """Compile the modules of the plan for this kernel; see `CompilesModules`. Raises EngineError."""

@@ -151,7 +151,14 @@ def _peer(lab: Lab, index: int) -> str:
 def _link_lines(link: LabLink) -> list[str]:
     lines = [f"# link {link.name}"]
     a, b = link.ends
+    if link.device:
+        lines += [
+            "# It is a device of netwarp's kernel (kind wire), which ip cannot make. The other commands can be typed",
+            "# anywhere; veth, htb and netem stand for it there, as printed without `wire` in the scenario.",
+        ]
     lines += [*_end_lines(a, b, link), *_end_lines(b, a, link)]
+    if link.device:
+        return lines
     for end, peer in ((a, b), (b, a)):
         wire, other = _wire_name(end), _wire_name(peer)
         lines += [
@@ -166,6 +173,22 @@ def _link_lines(link: LabLink) -> list[str]:
 
 def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
     node, device = end.node, end.interface
+    lines = _device_lines(end, link) if link.device else _veth_lines(end, link)
+    for address in end.addresses:
+        nodad = " nodad" if ":" in address else ""
+        lines.append(f"ip -n {node} addr add {address} dev {device}{nodad}")
+    lines.append(f"ip -n {node} link set {device} up")
+    lines += [] if link.device else [f"ip -n wire link set {_wire_name(end)} up"]
+    for address in peer.addresses:
+        ip = address.partition("/")[0]
+        lines.append(f"ip -n {node} neigh add {ip} lladdr {peer.mac} nud permanent dev {device}")
+    if end.opportunities:
+        lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end.opportunities)}")
+    return lines + [f"tc -n {node} {line}" for line in end.tc]
+
+
+def _veth_lines(end: LabEnd, link: LabLink) -> list[str]:
+    node, device = end.node, end.interface
     lines = [
         f"ip link add {device} netns {node} index {end.index} address {end.mac} mtu {link.mtu} type veth "
         f"peer name {_wire_name(end)} netns wire index {end.wire_index} mtu {link.mtu}"
@@ -173,17 +196,19 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
     switch, segments = ("on", 65535) if link.offload else ("off", 1)
     lines.append(f"ip -n {node} link set {device} gso_max_segs {segments}")
     lines.append(_in(node, f"ethtool -K {device} tso {switch} gso {switch} gro {switch}"))
-    lines.append(_in(NODE_WIRE, f"ethtool -K {_wire_name(end)} tso off gso off gro off"))
-    for address in end.addresses:
-        nodad = " nodad" if ":" in address else ""
-        lines.append(f"ip -n {node} addr add {address} dev {device}{nodad}")
-    lines += [f"ip -n {node} link set {device} up", f"ip -n wire link set {_wire_name(end)} up"]
-    for address in peer.addresses:
-        ip = address.partition("/")[0]
-        lines.append(f"ip -n {node} neigh add {ip} lladdr {peer.mac} nud permanent dev {device}")
-    if end.opportunities:
-        lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end.opportunities)}")
-    return lines + [f"tc -n {node} {line}" for line in end.tc]
+    return [*lines, _in(NODE_WIRE, f"ethtool -K {_wire_name(end)} tso off gso off gro off")]
+
+
+def _device_lines(end: LabEnd, link: LabLink) -> list[str]:
+    """The end of a link that is a device, as a comment, and what can be set with commands."""
+    does = [word for found in PROPERTIES if (word := found.described(end.wire))]
+    words = [f"rate {end.wire.rate_bps}bit", f"delay {end.wire.delay_ns}ns", *does]
+    return [
+        f"# {end.interface} on {end.node}, index {end.index}, address {end.mac}, mtu {link.mtu}: a wire, "
+        f"cable {link.ends[0].index}, {', '.join(words)}",
+        f"ip -n {end.node} link set {end.interface} gso_max_segs 1",
+        _in(end.node, f"ethtool -K {end.interface} gso off gro off"),
+    ]
 
 
 def opportunities_words(found: LabOpportunities) -> str:

@@ -73,7 +73,7 @@ def _list(lab: Lab) -> list[str]:
     """One block for each link, with a line for the rate, delay, queue and impairments of each direction."""
     lines = []
     for link in lab.links:
-        lines.append(link.name)
+        lines.append(f"{link.name}  (a device)" if link.device else link.name)
         for end, peer in (link.ends, link.ends[::-1]):
             queue = Qdisc.of(end.queue) or "raw tc"
             times = sum(change.index == end.index for change in lab.changes)

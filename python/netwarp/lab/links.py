@@ -8,7 +8,7 @@ from netwarp.lab.draws import seed_for
 from netwarp.lab.flows import condition_of
 from netwarp.lab.network import Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
-from netwarp.lab.tc import change_queue, set_up
+from netwarp.lab.tc import CHILD, ROOT, change_queue, set_up
 from netwarp.lab_format.model import (
     LabChange,
     LabCondition,
@@ -57,7 +57,8 @@ def build_links(
             end, later = _build_end(network, sizes, Hop(number, direction), seed, burst_ns)
             ends.append(end)
             changes += later
-        links.append(LabLink(name=name, mtu=link.mtu, offload=link.offload, ends=tuple(ends)))
+        device = link.wire == "device"
+        links.append(LabLink(name=name, mtu=link.mtu, offload=link.offload, device=device, ends=tuple(ends)))
     return tuple(links), tuple(sorted(changes, key=lambda change: change.at_ns))
 
 
@@ -78,7 +79,10 @@ def _build_end(
     if raw is not None:
         raw = tuple(line.replace("{dev}", device) for line in raw)
     rate_bps = timeline[0][1].rate
-    shaper = _shaper(rate_bps, link.mtu, burst_ns) if raw is None and rate_bps is not None else None
+    device_has_rate = link.wire == "device"
+    shaper = None
+    if raw is None and rate_bps is not None and not device_has_rate:
+        shaper = _shaper(rate_bps, link.mtu, burst_ns)
     queue = queues[0] if raw is None else None
     end = LabEnd(
         node=node,
@@ -91,7 +95,7 @@ def _build_end(
         opportunities=_opportunities(opportunities, network.scenario.duration) if opportunities else None,
         queue=queue,
         raw=raw,
-        tc=set_up(device, shaper, queue, raw),
+        tc=set_up(device, shaper, queue, raw, ROOT if device_has_rate else CHILD),
         wire=wires[0],
     )
     later: list[LabChange] = []

@@ -7,11 +7,15 @@ from dataclasses import replace
 
 from netwarp.lab_format.model import LabNewQueue, LabQueue, LabShaper
 
-_PARENT = "parent 1:1"
-"""The parent of the queue: the shaper's class, which the discipline of opportunities has too."""
+CHILD = "parent 1:1"
+"""The place of the queue below the shaper's class, which the discipline of opportunities has too."""
+ROOT = "root"
+"""The place of the queue where the device itself has the rate."""
 
 
-def set_up(device: str, shaper: LabShaper | None, queue: LabQueue | None, raw: Sequence[str] | None) -> tuple[str, ...]:
+def set_up(
+    device: str, shaper: LabShaper | None, queue: LabQueue | None, raw: Sequence[str] | None, place: str = CHILD
+) -> tuple[str, ...]:
     """Lines that set up an interface; the discipline of opportunities, which tc cannot set up, is left out."""
     if raw is not None:
         return tuple(raw)
@@ -20,7 +24,7 @@ def set_up(device: str, shaper: LabShaper | None, queue: LabQueue | None, raw: S
         lines.append(f"qdisc add dev {device} root handle 1: htb default 1")
         lines.append(f"class add dev {device} {_class(shaper)}")
     if queue is not None:
-        lines.append(_queue("add", device, queue))
+        lines.append(_queue("add", device, place, queue))
     return tuple(lines)
 
 
@@ -28,7 +32,7 @@ def change_queue(device: str, queue: LabNewQueue | None) -> tuple[str, ...]:
     """The line that changes the queue in place, or replaces it; none if it stays as it is."""
     if queue is None:
         return ()
-    return (_queue("change" if queue.in_place else "replace", device, queue),)
+    return (_queue("change" if queue.in_place else "replace", device, CHILD, queue),)
 
 
 def change_rate(device: str, shaper: LabShaper | None, rate_bps: int | None) -> tuple[str, ...]:
@@ -50,6 +54,6 @@ def _class(shaper: LabShaper) -> str:
     )
 
 
-def _queue(verb: str, device: str, queue: LabQueue) -> str:
+def _queue(verb: str, device: str, place: str, queue: LabQueue) -> str:
     words = " ".join([queue.kind, *queue.options])
-    return f"qdisc {verb} dev {device} {_PARENT} handle {queue.handle:x}: {words}"
+    return f"qdisc {verb} dev {device} {place} handle {queue.handle:x}: {words}"

@@ -167,7 +167,7 @@ class LabEnd(LabObject):
     """One end of a link: a node's interface, its rate and queue, and the wire that leaves it.
 
     Packets go through `shaper` or `opportunities`, whose child is `queue`. These three are None if the scenario's tc
-    commands (`raw`) set up the interface.
+    commands (`raw`) set up the interface. If the link is a device, `queue` is the interface's root.
     """
 
     node: Name
@@ -176,14 +176,14 @@ class LabEnd(LabObject):
     wire_index: Annotated[UInt32, meaning("of the peer in the namespace of the wires")] = 0
     mac: str = ""
     addresses: Annotated[Words, meaning("with the length of their prefix")] = ()
-    shaper: Annotated[LabShaper | None, meaning("null: no rate, or `raw`")] = None
+    shaper: Annotated[LabShaper | None, meaning("null: no rate, `raw`, or a device")] = None
     opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")] = None
-    queue: Annotated[LabQueue | None, meaning("child of either; null with `raw`")] = None
+    queue: Annotated[LabQueue | None, meaning("child of either, or root; null with `raw`")] = None
     raw: Annotated[Words | None, meaning("tc commands of the scenario's own, in place of these three")] = None
     tc: Annotated[Words, meaning("lines for tc that set up all this, except opportunities; the agent runs them")] = ()
-    wire: Annotated[LabWire, meaning("the direction that leaves this end: a netem at the peer's wire interface")] = (
-        field(default_factory=LabWire)
-    )
+    wire: Annotated[
+        LabWire, meaning("the direction that leaves this end: the device, or a netem at the peer's wire interface")
+    ] = field(default_factory=LabWire)
     name: Name | None = field(default=None, metadata=FOUND)
     found: Yes = field(default=False, metadata=FOUND)
     """Whether it was found after the run, not planned: its rate and delay are those given to tc, within its queue."""
@@ -196,6 +196,13 @@ class LabLink(LabObject):
     name: Name
     mtu: Annotated[UInt32, meaning("bytes")] = 1500
     offload: Annotated[Yes, meaning("segmentation offloads and aggregation at both nodes")] = False
+    device: Annotated[
+        Yes,
+        meaning(
+            "whether its ends are devices of netwarp's kernel (kind `wire`), which serialise and delay themselves; "
+            "otherwise each is a veth whose peer is in the namespace of the wires"
+        ),
+    ] = False
     ends: Annotated[tuple[LabEnd, ...], Field(min_length=2, max_length=2, description="exactly two")]
 
 

@@ -81,7 +81,8 @@ class End:
     `offload`: one packet at one place may count as several segments at another (qdisc_bstats_update() counts the
     segments of a GSO packet). `delays_ns` are the least and the most that its wire delays a packet at any time of the
     run. `found`: it was found after the run, not planned, so that its rate and delay are those given to tc, within its
-    queue. `queue` is its discipline; None if a user's tc commands made it, or if it changes during the run.
+    queue. `device`: the link is a device, whose root is the queue. `queue` is its discipline; None if a user's tc
+    commands made it, or if it changes during the run.
     """
 
     name: str
@@ -95,6 +96,7 @@ class End:
     opportunities: Opportunities | None = None
     delays_ns: tuple[int, int] = (0, 0)
     found: bool = False
+    device: bool = False
     queue: Qdisc | None = None
 
     @property
@@ -248,6 +250,7 @@ def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
         # A netem that was found after the run is a part of the interface's queue.
         delays_ns=(0, 0) if end.found else _delays_ns(wires),
         found=end.found,
+        device=link is not None and link.device,
         queue=None if _queue_changes(end, lab) else Qdisc.of(end.queue),
     )
 

@@ -29,11 +29,12 @@ def idle_red_doubts(run: RunDir) -> Iterator[str]:
 
     These packets found the queue empty, and the average would have been below min if it had decayed while the link was
     idle. They count in stretches, in which every packet found the queue empty. A RED is only checked if netwarp sets
-    its link's rate (otherwise it knows when it is idle, or nothing is known about it), and if there are exact records.
+    its link's rate by a shaper (otherwise it knows when it is idle, as on a device, or nothing is known about it), and
+    if there are exact records.
     """
     for end in run.description.ends:
         red = red_of(end.queue)
-        if red is None or end.rates is None or end.found:
+        if red is None or end.rates is None or end.found or end.device:
             continue
         packets = run.scan("packets").filter(interface_index=end.interface_index).select(_COLUMNS)
         first_ns, many = _worst_stretch(red, end, packets.sort("enqueue_ns", maintain_order=True).collect())

@@ -36,6 +36,8 @@ def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
     match section:
         case Link():
             traces = [section.trace.of(direction) for direction in _DIRECTIONS]
+            if section.wire == "device":
+                yield (*key, "wire"), f"a link that is a device needs {instead}, or leave out `wire`"
             if any(trace is not None and trace.opportunities for trace in traces):
                 yield (*key, "trace"), f"delivery opportunities (of a Mahimahi trace) need {instead}"
         case tuple():

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
+from netwarp.lab_format.wires.planned import PLAN_WORDS, PlannedLoss, is_plan, parse_plan
 from netwarp.values.units import format_duration, format_percent, parse_duration, parse_percent
 
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
@@ -92,6 +93,8 @@ def parse_loss(value: object) -> LossModel:
     if not isinstance(value, str) or not value.split():
         raise ValueError('loss is written as text, such as "0.5%" or "gemodel 1% 10%"')
     name, *rest = value.split()
+    if name in PLAN_WORDS:
+        raise ValueError("losses by plan hold for a whole run; give them in the link, as its `loss`")
     if name == "gemodel":
         return _gemodel(_percentages(rest, 1, 4, "gemodel p [r [1-h [1-k]]]"))
     if name == "state":
@@ -145,16 +148,24 @@ def parse_jitter(value: object) -> Jitter:
     return Jitter(**fields)
 
 
+def parse_link_loss(value: object) -> LossModel | PlannedLoss:
+    """Parse the loss of a link: a model of netem's, or a plan. Raises ValueError with a sentence."""
+    if is_plan(value):
+        return value
+    plan = parse_plan(value) if isinstance(value, str) else None
+    return plan or parse_loss(value)
+
+
+_EXAMPLES = ["0.5%", "0.5% 25%", "0.5% ecn", "gemodel 1% 10%", "state 1% 10%"]
 LossField = Annotated[
+    LossModel | PlannedLoss,
+    BeforeValidator(parse_link_loss),
+    WithJsonSchema({"title": "loss", "type": "string", "examples": [*_EXAMPLES, "every 100"]}),
+]
+ChangedLossField = Annotated[
     LossModel,
     BeforeValidator(parse_loss),
-    WithJsonSchema(
-        {
-            "title": "loss",
-            "type": "string",
-            "examples": ["0.5%", "0.5% 25%", "0.5% ecn", "gemodel 1% 10%", "state 1% 10%"],
-        }
-    ),
+    WithJsonSchema({"title": "loss", "type": "string", "examples": _EXAMPLES}),
 ]
 JitterField = Annotated[
     Jitter,

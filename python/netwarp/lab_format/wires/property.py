@@ -54,6 +54,8 @@ class WireProperty:
     refused: tuple[Any, ...]
     kind: Any = Percent
     """The type of a value for one direction."""
+    change_kind: Any = None
+    """The same in a change, if a change takes fewer values."""
     nothing: Any = 0.0
     """The value of a wire without this property, and as a scenario writes it."""
     nothing_written: str = "0%"
@@ -93,7 +95,8 @@ class WireProperty:
         assert self.change is not None
         example, refused = self.change
         field = about(f"The {self.name} from then on.", example, refused=[refused], default=None)
-        return Annotated[_DIRECTED[self.kind | None], either_direction(plain_is_both=True)] | None, field
+        kind = self.change_kind or self.kind
+        return Annotated[_DIRECTED[kind | None], either_direction(plain_is_both=True)] | None, field
 
     def does(self, value: Any) -> bool:
         """Whether a value of the scenario has an effect on packets."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netwarp.lab_format.wires import PROPERTIES
+from netwarp.scenario.check.devices import check_wire
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Link, Scenario
 from netwarp.scenario.model.addresses import Interface, link_addresses
@@ -27,6 +28,7 @@ def check_link(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
         if node not in link.ends:
             yield (*keys, "raw"), f'"{node}" is not an end of this link{did_you_mean(node, link.ends)}'
     yield from _check_values(keys, link)
+    yield from check_wire(name, link, scenario)
 
 
 def _check_values(keys: Keys, link: Link) -> Iterator[Found]:

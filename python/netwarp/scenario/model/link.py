@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import Jitter, LossModel
+from netwarp.lab_format.wires.planned import PlannedLoss
 from netwarp.scenario.model.link_presets import LINK_PRESETS, PresetName, with_preset
 from netwarp.scenario.model.trace import Trace, TraceField
 from netwarp.values.fields import (
@@ -99,7 +100,7 @@ class Link(Model):
     if TYPE_CHECKING:
         delay: Directed[int]
         jitter: Directed[Jitter]
-        loss: Directed[LossModel]
+        loss: Directed[LossModel | PlannedLoss]
     else:
         # The fields of the wire's properties, as their records define them.
         __annotations__ |= {found.name: found.link_field()[0] for found in PROPERTIES}
@@ -126,6 +127,14 @@ class Link(Model):
     )
     offload: bool = about(
         "Segmentation and aggregation offloads (TSO, GSO, GRO).", True, refused=[1], default=False, strict=True
+    )
+    wire: Literal["netem", "device"] = about(
+        "What carries the packets: `netem` behind a shaper, whose child is the queue; or a `device` of netwarp's "
+        "kernel, as whose root the queue is on a network card, with a rate, a delay, and losses by plan "
+        "([wires.md](wires.md)).",
+        "device",
+        refused=["cable"],
+        default="netem",
     )
     raw: dict[str, tuple[Line, ...]] = about(
         "tc commands for an end's interface `{dev}`, executed in this order, in place of rate and queue.",

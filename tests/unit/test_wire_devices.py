@@ -1,0 +1,152 @@
+"""Links that are devices: their plans of losses, what they refuse, and what `netwarp show` prints of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from netwarp.engines.host.needs import of_own_kernel
+from netwarp.lab import build_lab
+from netwarp.lab.commands import commands
+from netwarp.lab.drawing import draw
+from netwarp.lab_format.model import Lab, read_lab
+from netwarp.lab_format.wires.loss import LabEveryLoss, LabIntervalLoss, LabNumberedLoss
+from netwarp.lab_format.wires.netem import parse_link_loss
+from netwarp.lab_format.wires.planned import MAX_NUMBERS, EveryLoss, IntervalLoss, NumberedLoss
+from netwarp.plan import make_plan
+from netwarp.scenario import ScenarioError, parse_scenario
+from scenario_texts import replaced
+
+SECOND = 10**9
+DEVICE = 'wire = "device"\n'
+
+
+def device(*lines: str, tail: str = "") -> str:
+    """The dumbbell, whose bottleneck is a device, with more lines of this link."""
+    return replaced(('delay = "10ms"\n', 'delay = "10ms"\n' + DEVICE + "".join(f"{x}\n" for x in lines)), tail=tail)
+
+
+def lab_of(text: str) -> Lab:
+    """The lab of the scenario's only run."""
+    (run,) = make_plan(parse_scenario(text)).runs
+    return build_lab(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("every 100", EveryLoss(every=100)),
+        ("every 1", EveryLoss(every=1)),
+        ("packets 17, 18, 40", NumberedLoss(numbers=(17, 18, 40))),
+        ("packets 40 17", NumberedLoss(numbers=(17, 40))),
+        ("from 3s to 3.2s", IntervalLoss(from_ns=3 * SECOND, to_ns=3 * SECOND + SECOND // 5)),
+    ],
+)
+def test_plans_are_read_and_written(text: str, plan: Any) -> None:
+    assert parse_link_loss(text) == plan
+    assert parse_link_loss(plan.words()) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("every", "is not a plan of losses"),
+        ("every 0", "is not the number of a packet"),
+        ("every x", "is not the number of a packet"),
+        (f"every {2**32}", "is not the number of a packet"),
+        ("packets", "is not a plan of losses"),
+        ("packets 1 -2", "is not the number of a packet"),
+        ("packets 3, 3", "names a packet twice"),
+        ("packets " + " ".join(map(str, range(1, MAX_NUMBERS + 2))), f"the maximum is {MAX_NUMBERS}"),
+        ("from 3s", "is not a plan of losses"),
+        ("from 3s to 3s", "which is not after their start"),
+        ("from 3 to 4s", "3"),
+    ],
+)
+def test_other_plans_are_refused(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        parse_link_loss(text)
+
+
+@pytest.mark.parametrize(
+    ("plan", "loss"),
+    [
+        ("every 100", LabEveryLoss(every=100)),
+        ("packets 17, 18", LabNumberedLoss(numbers=(17, 18))),
+        ("from 1s to 2s", LabIntervalLoss(from_ns=SECOND, to_ns=2 * SECOND)),
+    ],
+)
+def test_the_queue_is_the_root_and_the_device_has_rate_and_plan(plan: str, loss: object) -> None:
+    lab = lab_of(device(f'loss = {{ forward = "{plan}" }}'))
+    access, bottleneck = lab.links
+    assert (access.device, bottleneck.device) == (False, True)
+    end, back = bottleneck.ends
+    assert (end.shaper, end.wire.rate_bps, end.wire.delay_ns) == (None, 10**7, 10 * 10**6)
+    assert (end.wire.loss, back.wire.loss) == (loss, None)
+    assert end.tc == ("qdisc add dev eth1 root handle 10: pfifo limit 100",)
+    assert access.ends[0].shaper is not None
+
+
+def test_what_is_shown_says_what_is_a_device_and_with_which_plan() -> None:
+    lab = lab_of(device('loss = { reverse = "packets 17, 18" }'))
+    shown = commands(lab)
+    wires = [line for line in shown if ": a wire, cable 13, " in line]
+    assert [line.partition("cable 13, ")[2] for line in wires] == [
+        "rate 10000000bit, delay 10000000ns",
+        "rate 10000000bit, delay 10000000ns, loss packets 17, 18",
+    ]
+    assert any("which ip cannot make" in line for line in shown)
+    assert not any(" w13" in line or " w14" in line for line in shown), "it has no part in the namespace of the wires"
+    assert sum(" w11" in line for line in shown) > 0
+    drawn = draw(lab).splitlines()
+    assert "bottleneck  (a device)" in drawn and "access" in drawn
+
+
+@pytest.mark.parametrize(
+    ("lines", "tail", "keys", "words"),
+    [
+        (['jitter = "1ms"'], "", "links.bottleneck.jitter", "has no jitter"),
+        (['duplicate = "1%"'], "", "links.bottleneck.duplicate", "has no duplicate"),
+        (['corrupt = { reverse = "1%" }'], "", "links.bottleneck.corrupt", "has no corrupt"),
+        (['reorder = "1%"'], "", "links.bottleneck.reorder", "has no reorder"),
+        (['loss = "1%"'], "", "links.bottleneck.loss", "loses packets only by plan"),
+        (['loss = { reverse = "gemodel 1%" }'], "", "links.bottleneck.loss", "loses packets only by plan"),
+        (["offload = true"], "", "links.bottleneck.offload", "has no offloads"),
+        (['trace = { forward = "lte" }'], "", "links.bottleneck.trace", "follows no trace"),
+        ([], '[[changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "5mbit"\n', "changes.0.link", "does not change"),
+        ([], '[[changes]]\nat = "1s"\nlink = "bottleneck"\noutage = "1s"\n', "changes.0.link", "does not change"),
+    ],
+)
+def test_what_a_device_lacks_is_refused_with_a_way_out(lines: list[str], tail: str, keys: str, words: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(device(*lines, tail=tail), "t.toml")
+    (said,) = [one for one in refused.value.problems if one.where == keys]
+    assert words in said.message
+    assert "leave out `wire`" in said.message
+
+
+def test_plans_need_a_device_and_hold_for_a_whole_run() -> None:
+    planned = replaced(('delay = "10ms"\n', 'delay = "10ms"\nloss = "every 100"\n'))
+    with pytest.raises(ScenarioError, match='add wire = "device"'):
+        parse_scenario(planned)
+    changed = replaced(tail='[[changes]]\nat = "1s"\nlink = "bottleneck"\nloss = "every 100"\n')
+    with pytest.raises(ScenarioError, match="losses by plan hold for a whole run"):
+        parse_scenario(changed)
+
+
+def test_real_time_has_no_devices() -> None:
+    plan = make_plan(parse_scenario(device()))
+    found = [item for key, section in plan.sections for item in of_own_kernel(key, section)]
+    ((keys, why),) = found
+    assert keys == ("links", "bottleneck", "wire")
+    assert "use the engine uml, or leave out `wire`" in why
+
+
+def test_labs_of_older_results_have_no_devices() -> None:
+    assert not any(link.device for link in read_lab({"duration_ns": 1, "flows": [], "links": [OLD]}).links)
+
+
+OLD = {
+    "name": "l",
+    "ends": [{"node": "a", "index": 11, "wire": {}}, {"node": "b", "index": 12, "wire": {}}],
+}

@@ -79,6 +79,9 @@ def test_noise_varies_every_link_that_does_not_vary_itself() -> None:
     own = dumbbell("noisy", flows=flow("bulk", "bulk"), duration="1s", sweep='"links.bottleneck.jitter" = ["2ms"]')
     assert [one.partition("=")[0] for one in noise_of(scenario_of(own))] == ["links.access.jitter"]
 
+    device = dumbbell("noisy", flows=flow("bulk", "bulk"), duration="1s", wire='wire = "device"')
+    assert [one.partition("=")[0] for one in noise_of(scenario_of(device))] == ["links.access.jitter"]
+
 
 def test_noise_gives_starts_a_phase_only_where_they_have_none() -> None:
     text = sharing("still", flows=flow("bulk", "bulk", source="s1"), duration="1s").text

@@ -14,9 +14,11 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
     """Settings that give each link a jitter from 10 µs to 1 ms, and each flow a start phase if it has none.
 
     The jitter is drawn, evenly on a logarithmic scale, from the names of scenario and link, so that it is the same each
-    time; how it varies in a run comes from the run's seed. Links with a jitter of their own keep it.
+    time; how it varies in a run comes from the run's seed. Links with a jitter of their own keep it, and devices have
+    none.
     """
     own = {name for name in scenario.links if f"links.{name}.jitter" in scenario.sweep or _jitters(scenario, name)}
+    own |= {name for name, link in scenario.links.items() if link.wire == "device"}
     settings = [
         f"links.{name}.jitter={_amplitude_us(scenario.name, name)}us" for name in scenario.links if name not in own
     ]

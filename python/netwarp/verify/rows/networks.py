@@ -54,7 +54,7 @@ rate = "1gbit"
 ends = ["r1", "h2"]
 {f'rate = "{rate}"' if rate else ""}
 delay = "{delay}"
-loss = "{loss}"
+{f'loss = "{loss}"' if loss else ""}
 {wire}
 {f'queue = "{queue}"' if queue else ""}
 {flows}

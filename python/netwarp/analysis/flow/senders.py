@@ -142,8 +142,6 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
 def _sender(acks: Columns) -> Sender:
     """The sender of one connection, from its ACKs in order of time."""
     sampled = acks["rtt_us"] >= 0
-    thresholds = acks["snd_ssthresh_pkts"]
-    first = np.flatnonzero(thresholds < _INFINITE_SSTHRESH)[:1]
     return Sender(
         times_ns=acks["time_ns"],
         bytes_acked=acks["bytes_acked"],
@@ -153,7 +151,7 @@ def _sender(acks: Columns) -> Sender:
         rtt_times_ns=acks["time_ns"][sampled],
         rtts_ms=acks["rtt_us"][sampled] / 1e3,
         mss_bytes=int(acks["mss_bytes"].max(initial=0)),
-        first_ssthresh_pkts=float(thresholds[first[0]]) if len(first) else None,
+        first_ssthresh_pkts=_first_ssthresh(acks["snd_ssthresh_pkts"]),
     )
 
 
@@ -210,6 +208,11 @@ def congestion_controls(run: RunDir) -> dict[int, set[str]]:
         if tuple_id in flow_of:
             seen[flow_of[tuple_id]].add(name)
     return dict(seen)
+
+
+def _first_ssthresh(thresholds: NDArray[np.uint32]) -> float | None:
+    found = thresholds[thresholds < _INFINITE_SSTHRESH]
+    return float(found[0]) if len(found) else None
 
 
 def _by_time(rows: Columns) -> Columns:

@@ -166,7 +166,7 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, list[_Passage
 
 
 def _bounds(data: FlowData, hops: Sequence[tuple[End, _Passage]], mtu: int) -> list[Bound]:
-    """The bounds of the links on the flow's path whose rate is known, the narrowest first; `mtu` is that of the path."""
+    """The bounds of the links on the flow's path whose rate is known, the narrowest first; `mtu` is the path's."""
     if not hops:
         return []
     frame, payload = _frame(data, mtu)

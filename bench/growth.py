@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from bench.command import clocked
+from netwarp.analysis import analyse_run, check_run
+
+from bench import scenarios
+from bench.command import clocked, timed
 from bench.row import Row, measure
 from tests.e2e.e2e_networks import chain, star, tree
 
 RUNS = (100, 300, 900)
+FLOWS = (100, 300, 900)
 NODES = (50, 150, 450)
 
 
@@ -48,6 +53,19 @@ def growth_of_networks(place: Path) -> Iterator[Row]:
         yield Row(
             f"{name} nodes, 2 s", clocked("run", str(place / "large.toml"), "--no-plots", "-o", str(place / name))
         )
+
+
+@measure
+def growth_of_flows(place: Path) -> Iterator[Row]:
+    """CPU time of a run's check and metrics as its flows grow in number, with nearly as many packets."""
+    taken: dict[str, list[float]] = {"CPU of the check": [], "CPU of the metrics": []}
+    for count in FLOWS:
+        run = timed(scenarios.many_flows(count, exact=True), place / str(count), "--no-plots").runs[0]
+        for name, work in zip(taken, (check_run, analyse_run), strict=True):
+            begin = time.process_time()
+            work(run.path)
+            taken[name].append(time.process_time() - begin)
+    yield from _rows(taken, FLOWS, "flows")
 
 
 def _rows(taken: dict[str, list[float]], sizes: tuple[int, ...], what: str) -> Iterator[Row]:

@@ -33,10 +33,10 @@ def gigabit(exact: bool) -> str:
     return dumbbell(rate="1gbit", duration="10s", queue="pfifo limit 1651", flow='tool = "bulk"', exact=exact)
 
 
-def many_flows(count: int) -> str:
+def many_flows(count: int, *, exact: bool = False) -> str:
     """10 s at 100 Mbit/s, shared by this number of flows, under a queue that starves none."""
     flow = f'tool = "bulk"\ncount = {count}'
-    return dumbbell(rate="100mbit", duration="10s", queue="fq_codel flows 65536", flow=flow, exact=False)
+    return dumbbell(rate="100mbit", duration="10s", queue="fq_codel flows 65536", flow=flow, exact=exact)
 
 
 def datagrams(exact: bool) -> str:

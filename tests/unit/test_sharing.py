@@ -12,6 +12,7 @@ from netwarp.analysis.flow.latency_under_load import load_metrics, trimmed_mean
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.flow.sharing import flow_progress, jain_over_time, sharing_metrics
 from netwarp.analysis.metric import Metric
+from netwarp.analysis.queue.queue_transit import Transits
 from netwarp.analysis.queue.queues import Packets, rate_metrics
 from netwarp.analysis.queue.throughput import capacity_bits, capacity_until
 from netwarp.analysis.run.series import throughput
@@ -39,10 +40,9 @@ def sending(about: Flow, rates: list[tuple[float, float]], run_s: float = 20) ->
     zeros = np.zeros(len(times))
     sender = Sender(times, acked.astype(np.int64), zeros, zeros, zeros.astype(np.int64), times, zeros + 20, False, 1448)
     window = Window(about.start_ns, about.start_ns + about.duration_ns)
-    transits = pl.DataFrame(
-        {"interface_index": [13], "segments": [1], "sojourn_ns": [5], "dropped": [False], "marked": [False]},
-        schema_overrides={"interface_index": pl.UInt32},
-    )
+    one = np.ones(1, np.uint32)
+    never = np.zeros(1, np.bool_)
+    transits = Transits(13 * one, one, ~never, np.full(1, 5), never, never, {13: 5})
     return FlowData(
         about,
         window,
@@ -265,3 +265,23 @@ def test_what_sockets_hold_at_a_flows_end_is_no_peak_of_goodput() -> None:
     assert rates[:12] == pytest.approx([3] * 12, rel=0.01)
     assert rates[13:].max() == 0
     assert rates.sum() / 2 == pytest.approx(total * 8 / 1e6, rel=1e-6)
+
+
+def test_active_flows_are_counted_as_a_comparison_of_each_with_each_counts_them() -> None:
+    """Two hundred flows at random times, some of which end before they begin and count at no time."""
+    random = np.random.default_rng(1)
+    flows = []
+    for number in range(200):
+        start, end = random.integers(0, 20, 2)
+        data = sending(flow(number, f"f{number}"), [(0, 1.0)])
+        flows.append(replace(data, born_ns=int(start) * SECOND, window=Window(int(start) * SECOND, int(end) * SECOND)))
+    progress = flow_progress(described(flows), flows)
+    for data in flows:
+        if data.flow.id not in progress:
+            assert data.window.length_ns == 0
+            continue
+        found = progress[data.flow.id]
+        middles = (found.edges_ns[:-1] + found.edges_ns[1:]) // 2
+        active = [sum(other.start_ns <= at < other.window.end_ns for other in flows) for at in middles.tolist()]
+        share = RATE_BPS / 8 * 0.02 * PAYLOAD / np.array(active)
+        assert np.diff(found.fair_bytes) == pytest.approx(share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,3 +39,51 @@ def models_in(schema: Any) -> Iterator[type]:
 def test_the_parser_is_loaded_after_what_has_to_be_set_before_loading() -> None:
     code = "import netwarp.cli, sys; print('cyclopts' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def ending(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]:
+    """The program with these arguments, after some code; a module says when it is taken apart."""
+    code = f"""
+import atexit, sys
+class Kept:
+    def __del__(self):
+        print("taken apart")
+sys.modules["kept"] = Kept()
+atexit.register(print, "left")
+{before}
+sys.argv = ["netwarp", *{arguments}]
+from netwarp.__main__ import program
+program()
+"""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_a_command_ends_at_once_with_its_output_and_its_exit_code() -> None:
+    done = ending("list")
+    assert done.returncode == 0, done.stderr
+    assert "bufferbloat" in done.stdout
+    assert done.stdout.splitlines()[-1] == "left"
+    assert ending("nonsense").returncode == 2
+
+
+def test_a_command_that_is_profiled_ends_as_usual() -> None:
+    done = ending("list", before="sys.setprofile(lambda *_: None)")
+    assert (done.returncode, done.stdout.splitlines()[-2:]) == (0, ["left", "taken apart"])
+
+
+def test_linear_algebra_starts_no_threads_and_other_programs_do_not_see_why() -> None:
+    code = """
+import os, subprocess, sys
+from netwarp import cli
+from netwarp.engines.supervisor import start
+cli._prepare_loading()
+import numpy
+print(len(os.listdir("/proc/self/task")))
+print(start(["env"]).communicate()[0].decode())
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    threads, *seen = done.stdout.splitlines()
+    assert threads == "1"
+    assert seen
+    assert not any(line.startswith("OPENBLAS_NUM_THREADS") for line in seen)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from netwarp.modules.named import Module
 
+_THREADS = "OPENBLAS_NUM_THREADS"
+
 
 def main() -> NoReturn:
     """Run the command `netwarp`, for `netwarp.__main__`."""
@@ -75,6 +77,10 @@ def _prepare_loading() -> None:
     gc.set_threshold(100_000)
     # pydantic would read the metadata of every installed package in search of plug-ins, and netwarp uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # numpy's linear-algebra library would start a thread for each CPU, which spins while it waits for work, and netwarp
+    # has none for it. This does not change os.environ, which programs of a lab may inherit (engines/supervisor.py).
+    if _THREADS not in os.environ:
+        os.putenv(_THREADS, "1")
 
 
 def _read_binary(module: "Module") -> c_source.Registered:

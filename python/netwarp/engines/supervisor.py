@@ -34,6 +34,7 @@ def start(command: Sequence[str], inherited: Sequence[int] = ()) -> "subprocess.
         stderr=subprocess.PIPE,
         start_new_session=True,
         pass_fds=tuple(inherited),
+        env=os.environ,  # without what the command line sets for its own process only (cli/__init__.py)
     )
 
 

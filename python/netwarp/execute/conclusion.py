@@ -11,7 +11,7 @@ from netwarp.analysis.run.charges import charge_doubts, charge_notes
 from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.tap import own_tests
-from netwarp.analysis.run.validity import check_run
+from netwarp.analysis.run.validity import judge
 from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
 from netwarp.engines.reports import RunFacts
@@ -112,9 +112,10 @@ def _analysed(directory: Path, outcome: Outcome) -> Outcome:
     """Check the records, write their metrics, and return the outcome with the verdict."""
     try:
         with contained(directory, StoreError):
-            verdict = check_run(directory)
+            run = RunDir(directory)
+            verdict = judge(run)
             if verdict.status != RunStatus.FAILED:
-                compute_metrics(RunDir(directory))
+                compute_metrics(run)
     except (StoreError, FaultError) as error:
         by_host = isinstance(error, StoreError) and is_without_room(error)
         return replace(outcome, status=RunStatus.FAILED, reason=str(error), found={}, by_host=by_host)

@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.stats.weighting import TimeWeighted, Values, percentile
+from netwarp.stats.weighting import TimeWeighted, Values, percentile, weighted_sum
 
 _ROUNDING = 1e-9
 _UNIT = 10**12
@@ -73,7 +73,7 @@ def mean_of(durations: Durations) -> float | None:
     values, shares = kaplan_meier(durations)
     if not len(shares) or shares[-1] < 1 - _ROUNDING:
         return None
-    return float(np.dot(values, np.diff(shares, prepend=0.0)))
+    return weighted_sum(values, np.diff(shares, prepend=0.0))
 
 
 def held(durations: Durations) -> TimeWeighted:

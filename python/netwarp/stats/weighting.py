@@ -81,7 +81,15 @@ def pool(parts: Sequence[TimeWeighted]) -> TimeWeighted:
 def weighted_mean(held: TimeWeighted) -> float | None:
     """The mean over time, Σ(value × time) / Σ time; None if empty."""
     total = int(held.weights_ns.sum())
-    return float(np.dot(held.values, held.weights_ns.astype(np.float64)) / total) if total else None
+    return weighted_sum(held.values, held.weights_ns.astype(np.float64)) / total if total else None
+
+
+def weighted_sum(values: Values, weights: Values | Times) -> float:
+    """Σ(value × weight), in numpy's order of summation (pairwise).
+
+    np.dot() divides it among the threads of a linear-algebra library: its last digits depend on the number of CPUs.
+    """
+    return float((values * weights).sum())
 
 
 def weighted_percentiles(held: TimeWeighted, percents: Sequence[float]) -> list[float] | None:

@@ -46,7 +46,7 @@ class RunDir:
         """The lab that its engine got, with the parts that were found after the run. Raises StoreError."""
         return self.document.lab
 
-    @property
+    @cached_property
     def document(self) -> RunDocument:
         """`run.json`, with the lab in it or beside it. Raises StoreError."""
         run = read_json(self.path / "run.json")

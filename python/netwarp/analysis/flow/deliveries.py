@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.flow.datagrams import Datagrams
 from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.parts import parts_by
 from netwarp.analysis.queue.throughput import sampled_per_interval, throughput_per_interval
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.stats.weighting import Times, Values, Window, growth
@@ -69,18 +70,18 @@ def load_arrivals(run: RunDir, flows: tuple[Flow, ...]) -> tuple[dict[int, Deliv
         pl.col("new_bytes").cast(pl.Int64),
         readable.cast(pl.Int64).alias("readable_bytes"),
     )
-    parts = frame.collect().partition_by("flow_id", as_dict=True)
+    parts = parts_by(frame.collect(), "flow_id")
     arrived, readable_of = (
-        {int(flow_id): found for (flow_id,), part in parts.items() if (found := _sum_of(part, column))}
+        {flow_id: found for flow_id, part in parts.items() if (found := _sum_of(part["time_ns"], part[column]))}
         for column in ("new_bytes", "readable_bytes")
     )
     return arrived, readable_of
 
 
-def _sum_of(part: pl.DataFrame, column: str) -> Deliveries | None:
-    """The column's sum over time; None if it is 0."""
-    some = part.filter(pl.col(column) > 0)
-    return Deliveries(some["time_ns"].to_numpy(), some[column].cum_sum().to_numpy()) if some.height else None
+def _sum_of(times_ns: Times, payload_bytes: Bytes) -> Deliveries | None:
+    """The sum of the bytes over time; None if it is 0."""
+    some = payload_bytes > 0
+    return Deliveries(times_ns[some], np.cumsum(payload_bytes[some])) if some.any() else None
 
 
 def of_datagrams(datagrams: Datagrams) -> Deliveries:

@@ -15,7 +15,7 @@ from netwarp.analysis.flow.deliveries import Deliveries, load_arrivals
 from netwarp.analysis.flow.senders import Sender, load_senders
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.metric import Metric, rows
-from netwarp.analysis.queue.queue_transit import load_transits, passage_metrics
+from netwarp.analysis.queue.queue_transit import Transits, load_transits, passage_metrics
 from netwarp.stats import fairness
 from netwarp.stats.weighting import TimeWeighted, Window, growth, pool, time_weighted, weighted_mean
 from netwarp.store.description import Description, Flow
@@ -34,7 +34,7 @@ class FlowData:
     account: dict[str, int | float | str | None]
     arrivals: Datagrams | None = None
     transfers: Transfers | None = None
-    transits: pl.DataFrame | None = None
+    transits: Transits | None = None
     run_end_ns: int = 0
     deliveries: Deliveries | None = None
     readable: Deliveries | None = None  # the part of `deliveries` that the application could read, if known

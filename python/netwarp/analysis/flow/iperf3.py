@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 from netwarp.analysis.flow.deliveries import Deliveries
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.lab_format.quantities import MAX_RUN_NS
-from netwarp.stats.weighting import Times, Values, Window
+from netwarp.stats.weighting import Times, Values, Window, weighted_sum
 from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
@@ -54,7 +54,7 @@ class Intervals:
         """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None if
         none arrived."""
         arrived = self.sent_pkts - self.lost_pkts
-        return float(np.dot(self.jitter_ms, arrived) / arrived.sum()) if arrived.sum() else None
+        return weighted_sum(self.jitter_ms, arrived) / float(arrived.sum()) if arrived.sum() else None
 
 
 def life(flow: Flow, counted_ns: int | None, deliveries: Deliveries | None, first_ns: int | None) -> Window:

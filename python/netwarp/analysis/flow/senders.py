@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from netwarp.analysis.parts import Columns, parts_by
 from netwarp.analysis.tuples import TCP, flow_of_tuples
 from netwarp.stats.weighting import Times, Values
 from netwarp.store.description import Flow
@@ -118,31 +119,40 @@ def _signed(parts: Sequence[Sender]) -> list[Sender]:
 
 def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
-    states = ("bytes_acked", "snd_cwnd_pkts", "snd_ssthresh_pkts", "rtt_us", "srtt_us", "retransmits", "mss_bytes")
     frame = (
         run.scan("acks")
-        .select("tuple_id", "time_ns", *states)
         .filter(pl.col("tuple_id").is_in(list(flow_of)))
+        .select(
+            "tuple_id",
+            "time_ns",
+            "bytes_acked",
+            pl.col("snd_cwnd_pkts", "srtt_us", "rtt_us").cast(pl.Float64),
+            pl.col("retransmits").cast(pl.Int64),
+            "snd_ssthresh_pkts",
+            "mss_bytes",
+        )
         .collect()
     )
-    parts = frame.partition_by("tuple_id", as_dict=True, include_key=False)
     senders: dict[int, list[Sender]] = defaultdict(list)
-    for (tuple_id,), part in parts.items():
-        ordered = _by_time(part)
-        sampled = ordered.filter(pl.col("rtt_us") >= 0)
-        sender = Sender(
-            times_ns=ordered["time_ns"].to_numpy(),
-            bytes_acked=ordered["bytes_acked"].to_numpy(),
-            cwnd_pkts=_floats(ordered, "snd_cwnd_pkts"),
-            srtt_ms=_floats(ordered, "srtt_us") / 1e3,
-            retransmits=_integers(ordered, "retransmits"),
-            rtt_times_ns=sampled["time_ns"].to_numpy(),
-            rtts_ms=_floats(sampled, "rtt_us") / 1e3,
-            mss_bytes=int(ordered["mss_bytes"].max() or 0),  # type: ignore[arg-type]
-            first_ssthresh_pkts=_first_ssthresh(ordered["snd_ssthresh_pkts"]),
-        )
-        senders[flow_of[int(tuple_id)]].append(sender)
+    for tuple_id, part in parts_by(frame, "tuple_id").items():
+        senders[flow_of[tuple_id]].append(_sender(_by_time(part)))
     return {flow_id: together(found) for flow_id, found in senders.items()}
+
+
+def _sender(acks: Columns) -> Sender:
+    """The sender of one connection, from its ACKs in order of time."""
+    sampled = acks["rtt_us"] >= 0
+    return Sender(
+        times_ns=acks["time_ns"],
+        bytes_acked=acks["bytes_acked"],
+        cwnd_pkts=acks["snd_cwnd_pkts"],
+        srtt_ms=acks["srtt_us"] / 1e3,
+        retransmits=acks["retransmits"],
+        rtt_times_ns=acks["time_ns"][sampled],
+        rtts_ms=acks["rtt_us"][sampled] / 1e3,
+        mss_bytes=int(acks["mss_bytes"].max(initial=0)),
+        first_ssthresh_pkts=_first_ssthresh(acks["snd_ssthresh_pkts"]),
+    )
 
 
 def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
@@ -151,23 +161,31 @@ def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     sockets = _numbered(frame)
     flow_of = flow_of_tuples(sockets, flows)
     senders: dict[int, list[Sender]] = defaultdict(list)
-    parts = frame.join(sockets, on=_KEY).partition_by("tuple_id", as_dict=True)
-    for (tuple_id,), part in sorted(parts.items()):
-        if (flow_id := flow_of.get(int(tuple_id))) is None:
-            continue
-        ordered = _by_time(part)
-        sender = Sender(
-            times_ns=ordered["time_ns"].to_numpy(),
-            bytes_acked=ordered["bytes_acked"].to_numpy(),
-            cwnd_pkts=_floats(ordered, "snd_cwnd_pkts"),
-            srtt_ms=_floats(ordered, "rtt_us") / 1e3,
-            retransmits=_integers(ordered, "total_retrans"),
-            rtt_times_ns=np.empty(0, np.int64),
-            rtts_ms=np.empty(0),
-            sampled=True,
-        )
-        senders[flow_id].append(sender)
+    samples = frame.join(sockets, on=_KEY).select(
+        "tuple_id",
+        "time_ns",
+        "bytes_acked",
+        pl.col("snd_cwnd_pkts", "rtt_us").cast(pl.Float64),
+        pl.col("total_retrans").cast(pl.Int64),
+    )
+    for tuple_id, part in sorted(parts_by(samples, "tuple_id").items()):
+        if (flow_id := flow_of.get(tuple_id)) is not None:
+            senders[flow_id].append(_sampled_sender(_by_time(part)))
     return {flow_id: together(found) for flow_id, found in senders.items()}
+
+
+def _sampled_sender(samples: Columns) -> Sender:
+    """The sender of one connection, from the samples of its socket in order of time."""
+    return Sender(
+        times_ns=samples["time_ns"],
+        bytes_acked=samples["bytes_acked"],
+        cwnd_pkts=samples["snd_cwnd_pkts"],
+        srtt_ms=samples["rtt_us"] / 1e3,
+        retransmits=samples["total_retrans"],
+        rtt_times_ns=np.empty(0, np.int64),
+        rtts_ms=np.empty(0),
+        sampled=True,
+    )
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
@@ -192,18 +210,14 @@ def congestion_controls(run: RunDir) -> dict[int, set[str]]:
     return dict(seen)
 
 
-def _first_ssthresh(thresholds: pl.Series) -> float | None:
-    found = thresholds.filter(thresholds < _INFINITE_SSTHRESH).head(1)
-    return float(found.item()) if len(found) else None
+def _first_ssthresh(thresholds: NDArray[np.uint32]) -> float | None:
+    found = thresholds[thresholds < _INFINITE_SSTHRESH]
+    return float(found[0]) if len(found) else None
 
 
-def _by_time(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame if frame["time_ns"].is_sorted() else frame.sort("time_ns", maintain_order=True)
-
-
-def _floats(frame: pl.DataFrame, name: str) -> Values:
-    return frame[name].cast(pl.Float64).to_numpy()
-
-
-def _integers(frame: pl.DataFrame, name: str) -> NDArray[np.int64]:
-    return frame[name].cast(pl.Int64).to_numpy()
+def _by_time(rows: Columns) -> Columns:
+    times_ns = rows["time_ns"]
+    if (times_ns[1:] >= times_ns[:-1]).all():
+        return rows
+    order = np.argsort(times_ns, kind="stable")
+    return {name: values[order] for name, values in rows.items()}

@@ -6,6 +6,7 @@ from itertools import groupby
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
@@ -97,15 +98,39 @@ def flow_progress(description: Description, flows: Sequence[FlowData]) -> dict[i
     flows that are active in this bottleneck at that moment; echo and other requests do not count.
     """
     ends = {end.interface_index: end for end in description.ends}
-    places = {data.flow.id: _bottleneck(data, ends) for data in flows}
+    placed = [(data, end) for data in flows if (end := _bottleneck(data, ends)) is not None]
+    rivals = {
+        index: _Rivals.of([data for data, end in together])
+        for index, together in groupby(sorted(placed, key=_index_of), key=_index_of)
+    }
     found = {}
-    for data in flows:
-        end = places[data.flow.id]
-        if end is not None and _shares(data):
-            rivals = [other for other in flows if places[other.flow.id] is end]
-            if (progress := _progress(data, end, rivals)) is not None:
-                found[data.flow.id] = progress
+    for data, end in placed:
+        if _shares(data) and (progress := _progress(data, end, rivals[end.interface_index])) is not None:
+            found[data.flow.id] = progress
     return found
+
+
+def _index_of(placed: tuple[FlowData, End]) -> int:
+    return placed[1].interface_index
+
+
+@dataclass(frozen=True)
+class _Rivals:
+    """When the flows of one bottleneck begin and end, each sorted: the number of active ones is found by a search."""
+
+    starts_ns: Times
+    ends_ns: Times
+
+    @classmethod
+    def of(cls, flows: Sequence[FlowData]) -> "_Rivals":
+        lives = [(data.start_ns, data.window.end_ns) for data in flows if data.start_ns < data.window.end_ns]
+        starts, ends = np.array(lives, dtype=np.int64).reshape(-1, 2).T
+        return cls(np.sort(starts), np.sort(ends))
+
+    def active(self, times_ns: Times) -> NDArray[np.int64]:
+        """The number of flows that are active at each of the times: begun, and not yet ended."""
+        begun = np.searchsorted(self.starts_ns, times_ns, side="right")
+        return begun - np.searchsorted(self.ends_ns, times_ns, side="right")
 
 
 def _shares(data: FlowData) -> bool:
@@ -116,20 +141,19 @@ def _shares(data: FlowData) -> bool:
 def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:
     if data.transits is None or data.flow.kind.probe:
         return None
-    index = bottleneck_of(data.transits)
+    index = bottleneck_of([data.transits])
     end = ends.get(index) if index is not None else None
     return end if end is not None and (end.rates or end.opportunities) else None
 
 
-def _progress(data: FlowData, end: End, rivals: Sequence[FlowData]) -> ShareProgress | None:
+def _progress(data: FlowData, end: End, rivals: _Rivals) -> ShareProgress | None:
     sender, deliveries = data.sender, data.deliveries
     if sender is None or deliveries is None or not sender.mss_bytes:
         return None
     edges: Times = np.arange(data.start_ns, data.window.end_ns + 1, STEP_NS, dtype=np.int64)
     if len(edges) < 2:
         return None
-    middles = edges[:-1] + STEP_NS // 2
-    active = sum(((middles >= other.start_ns) & (middles < other.window.end_ns)).astype(np.int64) for other in rivals)
+    active = rivals.active(edges[:-1] + STEP_NS // 2)
     headers = _HEADERS[6 if ":" in data.flow.source else 4] + end.overhead_bytes
     capacity = capacity_until(end, edges)
     if capacity is None:

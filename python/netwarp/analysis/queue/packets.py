@@ -1,8 +1,13 @@
 """Reading packets.arrows into one queue's columns at a time."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from netwarp.analysis.parts import rows_by
 from netwarp.analysis.queue.queues import _ABSENT, _NEVER, Packets
 from netwarp.store.rundir import RunDir
 
@@ -19,16 +24,32 @@ _COLUMNS = (
     pl.col("segments").cast(pl.Int64),
     pl.col("drop_reason"),
 )
+_NAMES = [column.meta.output_name() for column in _COLUMNS]
 
 
-def load_packets(run: RunDir, interface_index: int | None = None) -> dict[int, pl.DataFrame]:
-    """Load packets by interface index (of one interface if given), with sentinels in place of missing values."""
+@dataclass(frozen=True)
+class QueueFrames:
+    """The packets of all queues, as they are recorded; those of one queue are copied when they are asked for.
+
+    So the columns that are computed with, which take twice the memory, are those of one queue at a time.
+    """
+
+    recorded: pl.DataFrame
+    rows: Mapping[int, NDArray[np.intp]]
+
+    def get(self, interface_index: int) -> pl.DataFrame | None:
+        """The packets of one interface, with sentinels in place of missing values; None if it has none."""
+        rows = self.rows.get(interface_index)
+        return None if rows is None else self.recorded[rows].select(_COLUMNS)
+
+
+def load_packets(run: RunDir, interface_index: int | None = None) -> QueueFrames:
+    """Load the packets of all queues, or only of one."""
     lazy = run.scan("packets")
     if interface_index is not None:
         lazy = lazy.filter(pl.col("interface_index") == interface_index)
-    frame = lazy.select("interface_index", *_COLUMNS).collect()
-    parts = frame.partition_by("interface_index", as_dict=True, include_key=False)
-    return {int(index): part for (index,), part in parts.items()}
+    frame = lazy.select("interface_index", *_NAMES).collect().rechunk()
+    return QueueFrames(frame.drop("interface_index"), rows_by(frame["interface_index"]))
 
 
 def as_packets(frame: pl.DataFrame | None) -> Packets:

@@ -3,6 +3,7 @@
 A higher goodput counts bytes that did not arrive in its interval, so that nothing derived from it can be trusted.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,6 +64,8 @@ def _ahead(end: End, times_ns: Times) -> Values:
     too early, by the fraction of a frame by which the new rate is lower.
     """
     rates = end.rates or ()
+    if len(rates) < 2:
+        return np.zeros(len(times_ns))
     falls = [max(0.0, 1 - after / before) for (_, before), (_, after) in pairwise(rates)]
     counted: Values = np.concatenate([[0.0], np.cumsum(falls)])
     return counted[np.searchsorted([at for at, _ in rates[1:]], times_ns, side="right")]
@@ -76,8 +79,11 @@ def capacity_doubts(run: RunDir) -> Iterator[str]:
     flows = [data for data in load_flows(run, transits=False) if data.deliveries and data.deliveries.arrived]
     length_ns = interval_ns(run, flows)
     paths = _paths(run, flows)
+    ends = {end.interface_index: end for end in run.description.ends}
+    mtus = {link.name: link.mtu for link in run.network.links}
     for data in flows:
-        bounds = _bounds(run, data, paths.get(data.flow.id, pl.DataFrame()))
+        hops = [(ends[hop.interface_index], hop) for hop in paths.get(data.flow.id, ()) if hop.interface_index in ends]
+        bounds = _bounds(data, hops, min((mtus.get(end.link, _MAX_MTU) for end, _ in hops), default=_MAX_MTU))
         yield from list(_excesses(run, data, bounds, length_ns))[:1]
 
 
@@ -106,8 +112,18 @@ def _excess(data: FlowData, bound: Bound, starts: Times, ends: Times, bits: Valu
         )
 
 
-def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]:
-    """The queues that all data of a flow passed, in order, by flow id: interface_index, least_ns and most_ns there.
+@dataclass(frozen=True)
+class _Passage:
+    """A queue that a flow's data passed: the shortest and the longest sojourn in it, and the longest packet."""
+
+    interface_index: int
+    least_ns: int
+    most_ns: int
+    packet_bytes: int
+
+
+def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, list[_Passage]]:
+    """The queues that all data of a flow passed, in order, by flow id.
 
     The connections of a flow, such as the subflows of Multipath TCP, may have different paths; a queue that not all of
     them passed does not bound the flow.
@@ -138,42 +154,40 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]
         .sort("first_ns", "interface_index")
         .collect()
     )
-    parts = frame.partition_by("flow_id", as_dict=True)
-    return {int(flow_id): _passed_by_all(part) for (flow_id,), part in parts.items()}
+    connections: dict[int, set[int]] = defaultdict(set)
+    for flow_id, tuples in frame.select("flow_id", "tuples").iter_rows():
+        connections[flow_id].update(tuples)
+    passed: dict[int, list[_Passage]] = defaultdict(list)
+    columns = ("flow_id", "tuples", "interface_index", "least_ns", "most_ns", "packet_bytes")
+    for flow_id, tuples, *passage in frame.select(columns).iter_rows():
+        if len(tuples) == len(connections[flow_id]):
+            passed[flow_id].append(_Passage(*passage))
+    return passed
 
 
-def _passed_by_all(part: pl.DataFrame) -> pl.DataFrame:
-    """The queues that all connections of a flow passed."""
-    many = part["tuples"].explode().n_unique()
-    return part.filter(pl.col("tuples").list.len() == many).drop("tuples")
-
-
-def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
-    """The bounds of the links on the path whose rate is known, the narrowest first."""
-    ends = {end.interface_index: end for end in run.description.ends}
-    mtus = {link.name: link.mtu for link in run.network.links}
-    hops = [(ends[row["interface_index"]], row) for row in path.iter_rows(named=True) if row["interface_index"] in ends]
+def _bounds(data: FlowData, hops: Sequence[tuple[End, _Passage]], mtu: int) -> list[Bound]:
+    """The bounds of the links on the flow's path whose rate is known, the narrowest first; `mtu` is the path's."""
     if not hops:
         return []
-    frame, payload = _frame(data, min(mtus.get(end.link, _MAX_MTU) for end, _ in hops))
+    frame, payload = _frame(data, mtu)
     found: list[Bound] = []
     shortest_ns, longest_ns = 0, 0
-    for end, row in reversed(hops):
+    for end, passage in reversed(hops):
         shortest_ns, longest_ns = shortest_ns + end.delays_ns[0], longest_ns + end.delays_ns[1]
         if end.found:
             continue  # its shaper may have bursts of any unknown size
         if end.rates is not None:
             # The longest unit, with offloads a buffer of many frames, arrives with its last bit.
-            longest = max(frame, row["packet_bytes"])
+            longest = max(frame, passage.packet_bytes)
             whole = longest * 8 * 10**9 // min(rate for _, rate in end.rates)
             share = payload / frame * _whole_nanoseconds(frame, max(rate for _, rate in end.rates))
             found.append(Bound(end, shortest_ns, longest_ns + whole, longest, share))
         elif end.opportunities is not None:
             # A packet may be sent in parts, of which the first used the rest of an earlier opportunity.
             share = payload / (frame + end.overhead_bytes)
-            longest = max(frame, row["packet_bytes"]) + end.opportunities.size_bytes
+            longest = max(frame, passage.packet_bytes) + end.opportunities.size_bytes
             found.append(Bound(end, shortest_ns, longest_ns, longest, share))
-        shortest_ns, longest_ns = shortest_ns + row["least_ns"], longest_ns + row["most_ns"]
+        shortest_ns, longest_ns = shortest_ns + passage.least_ns, longest_ns + passage.most_ns
     return sorted(found, key=_most_ever)
 
 

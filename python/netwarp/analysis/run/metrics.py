@@ -22,7 +22,12 @@ def analyse_run(run_dir: Path) -> pl.DataFrame:
     A metric that was not measured has no row. Raises StoreError if the directory is not a run's or a table cannot be
     read.
     """
-    return frame(_metrics(open_run(run_dir)))
+    return metrics_of(open_run(run_dir))
+
+
+def metrics_of(run: RunDir) -> pl.DataFrame:
+    """Compute the same of a run that is open. Raises StoreError if a table cannot be read."""
+    return frame(_metrics(run))
 
 
 def metrics_since(run: RunDir, begin_ns: int) -> pl.DataFrame:

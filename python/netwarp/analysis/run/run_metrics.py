@@ -9,7 +9,7 @@ from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 
-from netwarp.analysis.run.metrics import analyse_run
+from netwarp.analysis.run.metrics import metrics_of
 from netwarp.store.rundir import RunDir
 
 SOURCES = ("values", "modules", "lab_format", "flows", "store", "stats", "analysis")
@@ -30,7 +30,7 @@ def code_digest() -> str:
 
 def compute_metrics(run: RunDir) -> None:
     """Compute a run's metrics and write them. Raises StoreError."""
-    run.write_metrics(analyse_run(run.path), code_digest())
+    run.write_metrics(metrics_of(run), code_digest())
 
 
 def is_current(run: RunDir) -> bool:

@@ -48,7 +48,11 @@ def check_run(run_dir: Path) -> Validity:
 
     Raises StoreError if the directory is not a run's or a table cannot be read.
     """
-    run = open_run(run_dir)
+    return judge(open_run(run_dir))
+
+
+def judge(run: RunDir) -> Validity:
+    """Judge a run that is open, as `check_run` does. Raises StoreError if a table cannot be read."""
     silent = list(_silent_flows(run))
     failures = (*_broken_tables(run), *_failed_flows(run), *(text for text, lost in silent if not lost))
     if failures:

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{MsgFlags, SockaddrStorage, connect, send, setsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, SockaddrStorage, connect, recv, send, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
@@ -170,7 +170,9 @@ impl Source {
             progress.connect_ns = Some(monotonic_ns() - self.t0_ns);
         }
         if over {
-            // The receiver has all bytes and has closed, or TCP has given up: loss in the network is a result.
+            // The receiver has all bytes and has closed, or TCP has given up: loss in the network is a result. A FIN that
+            // is not read would count as a packet that the host dropped (sk_stream_kill_queues()).
+            let _ = recv(fd, &mut [0], MsgFlags::empty());
             progress.sent.add_sender(&TcpInfo::new(&tcp_info(fd)?));
             progress.sending.remove(&fd);
             self.open.remove(&fd);

@@ -61,6 +61,8 @@ class FlowData:
         if self.pings is not None:
             pings = latency.pings_in(self.pings, self.window)
             return time_weighted(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
+        if self.sender is not None and self.sender.held:
+            return self.sender.held["rtts_ms"].within(self.window)
         return pool([time_weighted(one.rtt_times_ns, one.rtts_ms, life) for one, life in self._connections()])
 
     def state(self, name: str) -> TimeWeighted:
@@ -68,13 +70,16 @@ class FlowData:
 
         Each of several connections counts separately, as the flows of a group do.
         """
+        if self.sender is not None and self.sender.held:
+            return self.sender.held[name].within(self.window)
         return pool([time_weighted(one.times_ns, getattr(one, name), life) for one, life in self._connections()])
 
     def _connections(self) -> Iterator[tuple[Sender, Window]]:
         """The sender's connections, and the window in which each counts: those of a command come and go."""
         connections = self.sender.each if self.sender else ()
         for one in connections:
-            ends = self.flow.kind.owns_sockets and len(connections) > 1 and len(one.times_ns) > 0
+            kind = self.flow.kind
+            ends = (kind.owns_sockets or kind.new_connections) and len(connections) > 1 and len(one.times_ns) > 0
             last_ns = min(int(one.times_ns[-1]), self.window.end_ns) if ends else self.window.end_ns
             yield one, Window(self.window.start_ns, last_ns)
 

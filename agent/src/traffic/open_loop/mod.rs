@@ -6,18 +6,18 @@
 //! bytes, so that it keeps the TIME_WAIT state, and the sender's ports are free for later connections.
 
 mod arrivals;
+mod shared;
 mod sink;
 mod source;
+mod watch;
 
-use std::collections::BTreeSet;
-use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result};
-use nix::errno::Errno;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use anyhow::Result;
 
-use self::arrivals::Arrival;
+use self::shared::{Progress, Shared};
+use self::sink::Sink;
+use self::source::Source;
 use super::fields::OpenLoopFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
@@ -30,31 +30,11 @@ use netwarp_records::sockets::TcpInfo;
 
 /// Connections that the kernel holds for the sink until it accepts them: the most that it allows by default.
 const BACKLOG: i32 = 4096;
-/// Events that are taken with one system call.
-const EVENTS: usize = 64;
-
-/// State that the threads share with the main thread; times are from t0.
-#[derive(Default)]
-struct Progress {
-    connect_ns: Option<i64>,
-    /// When each transfer was complete.
-    ends_ns: Vec<Option<i64>>,
-    received_bytes: u64,
-    /// Descriptors of the sender's open connections.
-    sending: BTreeSet<RawFd>,
-    /// Totals of the sender's closed connections.
-    sent: FlowStats,
-    error: Option<String>,
-    stopped: bool,
-}
-
 struct OpenLoop {
     flow_id: u32,
-    t0_ns: i64,
-    arrivals: Arc<Vec<Arrival>>,
+    shared: Shared,
     sends: bool,
     receives: bool,
-    progress: Arc<Mutex<Progress>>,
     transfers: Arc<Mutex<Transfers>>,
 }
 
@@ -62,24 +42,18 @@ struct OpenLoop {
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let flow = setup.flow;
     let fields: OpenLoopFields = flow.fields()?;
-    let arrivals = Arc::new(arrivals::draw(flow, &fields)?);
-    let progress = Arc::new(Mutex::new(Progress {
-        ends_ns: vec![None; arrivals.len()],
-        ..Progress::default()
-    }));
+    let shared = Shared::new(setup.t0_ns, arrivals::draw(flow, &fields)?);
     let (listener, to) = tcp::listener(setup, Some(&fields.cc), BACKLOG)?;
     let open_loop = OpenLoop {
         flow_id: flow.id,
-        t0_ns: setup.t0_ns,
-        arrivals: Arc::clone(&arrivals),
+        shared: shared.clone(),
         sends: setup.source().is_some(),
         receives: listener.is_some(),
-        progress: Arc::clone(&progress),
         transfers: Arc::clone(&setup.tables.transfers),
     };
     if let Some(listener) = listener {
-        let sink = sink::Sink::new(listener, &open_loop)?;
-        let progress = Arc::clone(&progress);
+        let sink = Sink::new(listener, shared.clone())?;
+        let progress = Arc::clone(&shared.progress);
         spawn(format!("to {}", flow.name), move || {
             fail(&progress, sink.run());
         })?;
@@ -87,7 +61,8 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     if let Some(node) = setup.source() {
         let node = node.try_clone()?;
         let opening = tcp::Opening::new(setup, Some(&fields.cc));
-        let source = source::Source::new(opening, flow.source, to, &open_loop)?;
+        let progress = Arc::clone(&shared.progress);
+        let source = Source::new(opening, flow.source, to, shared)?;
         spawn(format!("from {}", flow.name), move || {
             fail(&progress, node.run(|| source.run()).and_then(|ran| ran));
         })?;
@@ -105,12 +80,12 @@ fn fail(progress: &Mutex<Progress>, ran: Result<()>) {
 impl Generator for OpenLoop {
     /// Transfers that have begun go on until they are complete or the run ends.
     fn stop(&mut self) {
-        lock(&self.progress).stopped = true;
+        lock(&self.shared.progress).stopped = true;
     }
 
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
-        let progress = lock(&self.progress);
-        let now_ns = monotonic_ns() - self.t0_ns;
+        let progress = lock(&self.shared.progress);
+        let now_ns = monotonic_ns() - self.shared.t0_ns;
         stats.error.clone_from(&progress.error);
         stats.connect_ns = progress.connect_ns;
         if self.sends {
@@ -124,7 +99,12 @@ impl Generator for OpenLoop {
         }
         stats.received_bytes = Some(progress.received_bytes);
         let mut transfers = lock(&self.transfers);
-        for (number, (arrival, &end_ns)) in self.arrivals.iter().zip(&progress.ends_ns).enumerate()
+        for (number, (arrival, &end_ns)) in self
+            .shared
+            .arrivals
+            .iter()
+            .zip(&progress.ends_ns)
+            .enumerate()
         {
             // A run that is stopped early ends before some arrivals.
             if arrival.start_ns >= now_ns {
@@ -141,39 +121,5 @@ impl Generator for OpenLoop {
             stats.end_ns = stats.end_ns.max(end_ns.unwrap_or(now_ns));
         }
         Ok(())
-    }
-}
-
-/// The descriptors that a thread waits for.
-struct Watch {
-    epoll: Epoll,
-}
-
-impl Watch {
-    fn new() -> Result<Self> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).context("epoll")?;
-        Ok(Self { epoll })
-    }
-
-    /// Adds a descriptor, by which `wait` names it.
-    fn add(&self, fd: RawFd, flags: EpollFlags) -> Result<()> {
-        // SAFETY: the descriptor is open during this call; closing it later takes it out of the set.
-        let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-        (self.epoll.add(borrowed, EpollEvent::new(flags, fd as u64))).context("epoll")
-    }
-
-    /// Waits until something happens, and returns descriptors with what happened to them.
-    fn wait(&self) -> Result<Vec<(RawFd, EpollFlags)>> {
-        let mut events = [EpollEvent::empty(); EVENTS];
-        let count = loop {
-            match self.epoll.wait(&mut events, EpollTimeout::NONE) {
-                Err(Errno::EINTR) => {}
-                waited => break waited.context("epoll")?,
-            }
-        };
-        let found = events.iter().take(count);
-        Ok(found
-            .map(|event| (event.data() as RawFd, event.events()))
-            .collect())
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -12,7 +11,8 @@ use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{MsgFlags, SockFlag, accept4, recv};
 
 use super::arrivals::{Arrival, HEAD, number_in};
-use super::{OpenLoop, Progress, Watch};
+use super::shared::Shared;
+use super::watch::Watch;
 use crate::time::monotonic_ns;
 use crate::traffic::tcp;
 use crate::traffic::threads::lock;
@@ -29,23 +29,19 @@ struct Incoming {
 pub struct Sink {
     listener: OwnedFd,
     watch: Watch,
-    t0_ns: i64,
-    arrivals: Arc<Vec<Arrival>>,
-    progress: Arc<Mutex<Progress>>,
+    shared: Shared,
     open: HashMap<RawFd, Incoming>,
 }
 
 impl Sink {
-    pub fn new(listener: OwnedFd, flow: &OpenLoop) -> Result<Self> {
+    pub fn new(listener: OwnedFd, shared: Shared) -> Result<Self> {
         fcntl(&listener, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).context("listener")?;
         let watch = Watch::new()?;
         watch.add(listener.as_raw_fd(), EpollFlags::EPOLLIN)?;
         Ok(Self {
             listener,
             watch,
-            t0_ns: flow.t0_ns,
-            arrivals: Arc::clone(&flow.arrivals),
-            progress: Arc::clone(&flow.progress),
+            shared,
             open: HashMap::new(),
         })
     }
@@ -93,13 +89,13 @@ impl Sink {
         let Some(incoming) = self.open.get_mut(&fd) else {
             return Ok(false);
         };
-        let (taken, over) = incoming.take(&self.arrivals)?;
-        let mut progress = lock(&self.progress);
+        let (taken, over) = incoming.take(&self.shared.arrivals)?;
+        let mut progress = lock(&self.shared.progress);
         progress.received_bytes += taken;
         if let Some((number, 0)) = incoming.rest
             && let Some(end_ns) = progress.ends_ns.get_mut(number)
         {
-            *end_ns = Some(monotonic_ns() - self.t0_ns);
+            *end_ns = Some(monotonic_ns() - self.shared.t0_ns);
         }
         Ok(over)
     }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -15,7 +14,8 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use super::arrivals::{Arrival, HEAD, head_of};
-use super::{OpenLoop, Progress, Watch};
+use super::shared::Shared;
+use super::watch::Watch;
 use crate::time::monotonic_ns;
 use crate::traffic::socket::tcp_info;
 use crate::traffic::tcp::{self, Opening};
@@ -40,17 +40,15 @@ pub struct Source {
     to: SocketAddr,
     watch: Watch,
     timer: TimerFd,
-    t0_ns: i64,
-    arrivals: Arc<Vec<Arrival>>,
+    shared: Shared,
     /// Number of the next arrival.
     next: usize,
     next_port: u16,
-    progress: Arc<Mutex<Progress>>,
     open: HashMap<RawFd, Outgoing>,
 }
 
 impl Source {
-    pub fn new(opening: Opening, local: IpAddr, to: SocketAddr, flow: &OpenLoop) -> Result<Self> {
+    pub fn new(opening: Opening, local: IpAddr, to: SocketAddr, shared: Shared) -> Result<Self> {
         let watch = Watch::new()?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)?;
         watch.add(timer.as_fd().as_raw_fd(), EpollFlags::EPOLLIN)?;
@@ -60,11 +58,9 @@ impl Source {
             to,
             watch,
             timer,
-            t0_ns: flow.t0_ns,
-            arrivals: Arc::clone(&flow.arrivals),
+            shared,
             next: 0,
             next_port: *PORTS.start(),
-            progress: Arc::clone(&flow.progress),
             open: HashMap::new(),
         })
     }
@@ -72,7 +68,7 @@ impl Source {
     /// Opens and serves all connections, until the last one is closed.
     pub fn run(mut self) -> Result<()> {
         self.set_timer()?;
-        while self.next < self.arrivals.len() || !self.open.is_empty() {
+        while self.next < self.shared.arrivals.len() || !self.open.is_empty() {
             for (fd, happened) in self.watch.wait()? {
                 if fd == self.timer.as_fd().as_raw_fd() {
                     self.begin_due()?;
@@ -86,10 +82,10 @@ impl Source {
 
     /// Sets the timer to the next arrival.
     fn set_timer(&self) -> Result<()> {
-        let Some(arrival) = self.arrivals.get(self.next) else {
+        let Some(arrival) = self.shared.arrivals.get(self.next) else {
             return self.timer.unset().context("timer");
         };
-        let ns = self.t0_ns + arrival.start_ns;
+        let ns = self.shared.t0_ns + arrival.start_ns;
         let at = TimeSpec::new(ns / 1_000_000_000, ns % 1_000_000_000);
         let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
         (self.timer.set(Expiration::OneShot(at), flags)).context("timer")
@@ -97,12 +93,12 @@ impl Source {
 
     /// Begins the transfers whose time has come.
     fn begin_due(&mut self) -> Result<()> {
-        let now_ns = monotonic_ns() - self.t0_ns;
-        while let Some(&arrival) = self.arrivals.get(self.next)
+        let now_ns = monotonic_ns() - self.shared.t0_ns;
+        while let Some(&arrival) = self.shared.arrivals.get(self.next)
             && arrival.start_ns <= now_ns
         {
-            if lock(&self.progress).stopped {
-                self.next = self.arrivals.len();
+            if lock(&self.shared.progress).stopped {
+                self.next = self.shared.arrivals.len();
                 break;
             }
             self.begin(arrival)?;
@@ -118,7 +114,7 @@ impl Source {
         // A socket that is not connecting yet would report at once that it is not connected.
         let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.watch.add(fd, flags)?;
-        lock(&self.progress).sending.insert(fd);
+        lock(&self.shared.progress).sending.insert(fd);
         let outgoing = Outgoing {
             socket,
             number: self.next,
@@ -165,9 +161,9 @@ impl Source {
         let ended = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
         let over = happened.intersects(ended) || outgoing.send()?;
         let begun = outgoing.begun;
-        let mut progress = lock(&self.progress);
+        let mut progress = lock(&self.shared.progress);
         if begun && progress.connect_ns.is_none() {
-            progress.connect_ns = Some(monotonic_ns() - self.t0_ns);
+            progress.connect_ns = Some(monotonic_ns() - self.shared.t0_ns);
         }
         if over {
             // The receiver has all bytes and has closed, or TCP has given up: loss in the network is a result. A FIN that

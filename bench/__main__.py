@@ -23,6 +23,7 @@ from bench import (
     kernels,
     labs,
     modules,
+    open_loop,
     pages,
     planted,
     runs,
@@ -35,7 +36,7 @@ from bench.row import MEASURES, Row
 
 MODULES = (
     advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
-    studies, shipped, host, inference, simulator
+    open_loop, studies, shipped, host, inference, simulator
 )  # fmt: skip
 """Importing each module has put its measures into `MEASURES`; they are made in this order."""
 

@@ -54,6 +54,7 @@ _GROUPS = {
         "red-law": Exhibit("Does RED in the kernel drop as often as its law says?", "labs/red-law.md", "lab-red-law"),
     },
     "Who gets the link": {
+        "web-search": Exhibit("How long do short transfers wait behind long ones?", "open-loop.md", "lab-web-search"),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",

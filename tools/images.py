@@ -84,6 +84,12 @@ SOURCES = {
     "lab-mm1k": Source("mm1k", "queueing-theory"),
     "lab-mobile-rtt": Source("mobile", "rtt-bulk--lte-pfifo-limit-1000"),
     "lab-red-law": Source("red-law", "red-law"),
+    "lab-web-search": Source(
+        "web-search",
+        "flow.completion_ms-search-by-bottleneck-queue-cdf",
+        metric="flow.completion_ms",
+        axes="links.bottleneck.queue",
+    ),
     "lab-tcp-vs-udp": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP"),
     "lab-tcp-vs-udp-tuners": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP-pfifo-limit-165", TUNED),
     "lab-three-node": Source("three-node", "stack-tcp", (*ROW, "bw3Mbps_oneflow_RED")),

@@ -228,14 +228,14 @@ tables! {
         received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel took it, from t0";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
     }
-    /// `transfers.arrows`: one exchange that began: a request (or several at once) with its response, or a bulk flow of a given size (agent, exact).
+    /// `transfers.arrows`: one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a transfer of an open-loop flow (agent, exact).
     transfers {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u32 = UInt32Builder, false, "", "its number in the flow, from 0";
-        start_ns: i64 = Int64Builder, false, "ns", "when the request was made, or the flow started, from t0";
+        start_ns: i64 = Int64Builder, false, "ns", "when the request was made, or the flow or transfer began, from t0";
         end_ns: Option<i64> = Int64Builder, true, "ns", "when the last byte arrived, from t0; absent if it never completed";
-        request_bytes: u64 = UInt64Builder, false, "bytes", "payload of the request; 0 for bulk";
-        bytes: u64 = UInt64Builder, false, "bytes", "payload of the response, or of the flow";
+        request_bytes: u64 = UInt64Builder, false, "bytes", "payload of the request; 0 without one";
+        bytes: u64 = UInt64Builder, false, "bytes", "payload of the response, the flow or the transfer";
     }
     /// `wires.arrows`: one direction of a link and its packets, from the set-up of the lab to the end of the run (agent, at the end of the run).
     wires {

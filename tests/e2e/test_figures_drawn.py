@@ -64,6 +64,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "tcp-vs-udp": (*UNWARMED, "--set", 'duration="20s"', "--case", "TCP alone", "--case", "TCP and UDP"),
     "three-node-builtin": STUDY,
     "three-node-published": (*STUDY, "--set", 'duration="14s"'),
+    "web-search": ("--set", 'duration="10s"'),
     "tuners": (*BRIEF, "--sweep", 'run.tuner=["default", "small-buffers", "fq"]'),
 }
 """Changes that make each short; the full three-node studies run iperf3, which takes minutes, and draw the same

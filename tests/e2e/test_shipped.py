@@ -52,6 +52,7 @@ PARTS = {
     "red-law": [*OTHERS, *sweep("flows.poisson.rate", "110mbit", "120mbit")],
     "tcp-vs-udp": [*ANOTHER],
     "tuners": [*ANOTHER],
+    "web-search": [*OTHERS],
 }
 # Other tests make the whole of these: test_theory_labs.py, test_three_node_study.py. Their expectations are for more
 # seeds or cases than these short ones have, and may fail here; the runs must succeed.

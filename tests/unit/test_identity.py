@@ -9,6 +9,8 @@ from typing import Any, get_args
 
 import pytest
 from netwarp.flows import KINDS
+from netwarp.flows.arrivals import Arrivals
+from netwarp.flows.transfer_size import TransferSize
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss
 from netwarp.lab_format.wires.planned import EveryLoss, IntervalLoss, NumberedLoss
@@ -30,6 +32,7 @@ FLOWS = {
     "on_off": 'rate = "1mbit"\non = "1s"\noff = "1s"\n',
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",
+    "open_loop": 'arrivals = "poisson 1/s"\nsize = 1000\n',
     "iperf3": "",
     "ping": "",
     "command": 'client = ["true"]\n',
@@ -184,6 +187,15 @@ VALUES: dict[str, TOML] = {
     "RequestFlow.service": ("", "5ms"),
     "IncastFlow.senders": ("", "3"),
     "IncastFlow.cc": ("", "bbr"),
+    "OpenLoopFlow.cc": ("", "bbr"),
+    "OpenLoopFlow.load": ("50%", "60%"),
+    "Arrivals.process": ("every 1s", "poisson 1/s"),
+    "Arrivals.interval_ns": ("every 1s", "every 2s"),
+    "Arrivals.times_ns": ("times.csv", "later.csv"),
+    "TransferSize.mean": ("100", "101"),
+    "TransferSize.distribution": ("100", "100 exponential"),
+    "TransferSize.shape": ("100 pareto 1.5", "100 pareto 1.6"),
+    "TransferSize.cdf": ("sizes.csv", "larger.csv"),
     "Iperf3Flow.protocol": ("", "udp"),
     "Iperf3Flow.cc": ("", "bbr"),
     "Iperf3Flow.rate": ("", "1mbit"),
@@ -214,6 +226,7 @@ WITH = {
     "Change.times": ("changes.0.outage=10ms", "changes.0.repeat=2s"),
     "CommandFlow.ready": ('flows.command.server=["true"]',),
     "BulkFlow.connect_ahead": ("flows.bulk.start=2s",),
+    "OpenLoopFlow.load": ("flows.open_loop.arrivals=poisson",),
 }
 """Settings that some fields require, before and after."""
 WHOLE = {
@@ -250,6 +263,10 @@ TRACES = {
     "delay.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,2ms,1%\n",
     "loss.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,2%\n",
     "period.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n8\n",
+    "times.csv": "time\n0\n1\n",
+    "later.csv": "time\n0\n2\n",
+    "sizes.csv": "bytes,share\n100,0.5\n200,1\n",
+    "larger.csv": "bytes,share\n100,0.6\n220,1\n",
     "one.mahi": "5\n10\n",
     "other.mahi": "6\n10\n",
     "same.csv": "# the same\ntime,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n",
@@ -257,7 +274,7 @@ TRACES = {
 
 
 TEXT_MODELS = (
-    *(Condition, Distribution, Jitter, RandomLoss, GilbertElliott, FourState, Trace),
+    *(Condition, Distribution, Arrivals, TransferSize, Jitter, RandomLoss, GilbertElliott, FourState, Trace),
     *(EveryLoss, NumberedLoss, IntervalLoss),
 )
 """Models that a file writes as one value."""

@@ -76,6 +76,14 @@ impl Namespace {
         Ok(namespace)
     }
 
+    /// Another handle of the same namespace, for a thread that opens sockets during the run.
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self {
+            file: self.file.try_clone()?,
+            syscall_ns: self.syscall_ns,
+        })
+    }
+
     /// Runs `work` in the namespace; sockets and processes that it makes stay there.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)?;

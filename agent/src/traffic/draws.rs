@@ -19,16 +19,34 @@ impl Draws {
         }
     }
 
+    /// Another stream of the same seed, which does not depend on the first one (of number 0).
+    pub fn with_stream(seed: u64, number: u64) -> Self {
+        let mut draws = Self::new(seed);
+        draws.stream.set_stream(number);
+        draws
+    }
+
     /// Draws uniformly from (0, 1].
-    fn uniform(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         ((self.stream.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Draws from an exponential distribution with this mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * self.uniform().ln()
+    }
+
+    /// Draws from the standard normal distribution (G. Box, M. Muller, Annals of Mathematical Statistics 29, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
     /// Draws a value of a distribution with this mean.
     pub fn value(&mut self, mean: f64, distribution: Distribution) -> f64 {
         match distribution {
             Distribution::Constant => mean,
-            Distribution::Exponential => -mean * self.uniform().ln(),
+            Distribution::Exponential => self.exponential(mean),
             Distribution::Pareto => {
                 mean * (PARETO_SHAPE - 1.0) / PARETO_SHAPE
                     * self.uniform().powf(-1.0 / PARETO_SHAPE)

@@ -79,6 +79,30 @@ pub struct IncastFields {
     pub think_distribution: Distribution,
 }
 
+/// The fields of an open-loop flow in the lab; the agent draws times and sizes from the flow's seed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct OpenLoopFields {
+    pub cc: String,
+    /// a Poisson process; otherwise regular or listed
+    pub poisson: bool,
+    /// mean time between arrivals; None: they are listed
+    pub interval_ns: Option<i64>,
+    /// listed arrivals, from the flow's start
+    pub times_ns: Vec<i64>,
+    /// constant, exponential, pareto, lognormal or empirical
+    pub size_distribution: String,
+    /// the mean
+    pub size_bytes: u64,
+    /// Pareto's exponent; the deviation of a log-normal size's logarithm
+    pub size_shape: f64,
+    /// points of the empirical distribution, linear between them
+    pub cdf_bytes: Vec<u64>,
+    /// the share of transfers that are not larger than each
+    pub cdf_shares: Vec<f64>,
+}
+
 /// The options of iperf3 in the lab, from which the agent makes its command line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]

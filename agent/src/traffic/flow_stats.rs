@@ -61,6 +61,17 @@ impl FlowStats {
         }
     }
 
+    /// Adds the counts of sending sockets that were closed before, which `add_sender` has summed up.
+    pub fn add_closed(&mut self, closed: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).reduce(|a, b| a + b);
+        self.sent_bytes = sum(self.sent_bytes, closed.sent_bytes);
+        self.busy_us = sum(self.busy_us, closed.busy_us);
+        self.rwnd_limited_us = sum(self.rwnd_limited_us, closed.rwnd_limited_us);
+        self.sndbuf_limited_us = sum(self.sndbuf_limited_us, closed.sndbuf_limited_us);
+        let counts = self.retransmits.into_iter().chain(closed.retransmits);
+        self.retransmits = counts.reduce(|a, b| a + b);
+    }
+
     fn row(&self) -> flows::Row<'_> {
         flows::Row {
             flow_id: self.flow_id,

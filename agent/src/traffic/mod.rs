@@ -13,6 +13,7 @@ mod generator;
 mod incast;
 mod iperf3;
 mod on_off;
+mod open_loop;
 mod pace;
 mod pauses;
 mod ping;
@@ -54,6 +55,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("on_off", on_off::prepare),
     ("request", request::prepare),
     ("incast", incast::prepare),
+    ("open_loop", open_loop::prepare),
     ("iperf3", iperf3::prepare),
     ("ping", ping::prepare),
     (command::TOOL, command::prepare),

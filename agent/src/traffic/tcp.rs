@@ -20,7 +20,7 @@ use super::socket::{bound, set_congestion_control};
 const CHUNK: usize = 1 << 16;
 const CHUNKS: usize = 64;
 /// Maximum that one `sendmsg` sends.
-const MAX_SENT: u64 = (CHUNK * CHUNKS) as u64;
+pub const MAX_SENT: u64 = (CHUNK * CHUNKS) as u64;
 /// Maximum that one `recv` takes.
 const MAX_TAKEN: u64 = 1 << 30;
 /// Data to send, whose content does not matter.
@@ -53,7 +53,7 @@ pub fn listener(
 ) -> Result<(Option<OwnedFd>, SocketAddr)> {
     let to = SocketAddr::new(setup.flow.destination, setup.flow.destination_port);
     let open = || -> Result<OwnedFd> {
-        let listener = socket(setup, to, cc)?;
+        let listener = Opening::new(setup, cc).socket(to)?;
         listen(&listener, Backlog::new(connections)?)?;
         Ok(listener)
     };
@@ -69,25 +69,43 @@ pub fn client(setup: &Setup, cc: Option<&str>, port: u16) -> Result<Option<Owned
     let from = SocketAddr::new(setup.flow.source, port);
     setup
         .source()
-        .map(|node| node.run(|| socket(setup, from, cc))?)
+        .map(|node| node.run(|| Opening::new(setup, cc).socket(from))?)
         .transpose()
 }
 
-fn socket(setup: &Setup, local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd> {
-    let socket = bound(local, SockType::Stream)?;
-    if setup.network.backend.outlives_runs() {
-        // A connection that remains when its process ends would hold its ports, so it is reset. Accepted connections
-        // inherit this.
-        let at_once = libc::linger {
-            l_onoff: 1,
-            l_linger: 0,
-        };
-        setsockopt(&socket, sockopt::Linger, &at_once)?;
+/// What all sockets of a flow have in common.
+#[derive(Clone)]
+pub struct Opening {
+    cc: Option<String>,
+    /// Whether the machine goes on when the run has ended.
+    outlived: bool,
+}
+
+impl Opening {
+    pub fn new(setup: &Setup, cc: Option<&str>) -> Self {
+        Self {
+            cc: cc.map(str::to_owned),
+            outlived: setup.network.backend.outlives_runs(),
+        }
     }
-    if let Some(name) = cc {
-        set_congestion_control(&socket, name)?;
+
+    /// Opens a socket in the namespace of this thread, bound to `local` and not yet connected.
+    pub fn socket(&self, local: SocketAddr) -> Result<OwnedFd> {
+        let socket = bound(local, SockType::Stream)?;
+        if self.outlived {
+            // A connection that remains when its process ends would hold its ports, so it is reset. Accepted connections
+            // inherit this.
+            let at_once = libc::linger {
+                l_onoff: 1,
+                l_linger: 0,
+            };
+            setsockopt(&socket, sockopt::Linger, &at_once)?;
+        }
+        if let Some(name) = &self.cc {
+            set_congestion_control(&socket, name)?;
+        }
+        Ok(socket)
     }
-    Ok(socket)
 }
 
 /// Connects, sleeping until the peer has answered; false if it never did.
@@ -115,7 +133,7 @@ pub fn send_zeros(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
 }
 
 /// Sends at most `room` zeros with one system call; returns how many were taken.
-fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
+pub fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
     let mut left = room as usize;
     let parts: [libc::iovec; CHUNKS] = std::array::from_fn(|_| {
         let len = left.min(CHUNK);
@@ -159,7 +177,7 @@ pub fn discard_all(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
 }
 
 /// Takes at most `room` bytes with one system call; returns the number, 0 at the end of the stream.
-fn discard_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
+pub fn discard_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
     // SAFETY: with MSG_TRUNC TCP discards instead of copying (tcp(7)); no memory is written.
     let got = unsafe {
         libc::recv(

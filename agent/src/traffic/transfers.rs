@@ -11,7 +11,7 @@ use netwarp_records::tables::transfers;
 /// A transfer, from the first byte asked for or sent to the last one received.
 pub use netwarp_records::tables::transfers::Row as Transfer;
 
-/// The table, written by all flows. A flow has one transfer at a time.
+/// The table, written by all flows. A flow that calls `begin` has one transfer at a time.
 pub struct Transfers {
     table: Batch<transfers::Rows>,
     begun: BTreeMap<u32, Transfer>,
@@ -37,6 +37,11 @@ impl Transfers {
             self.table.push(transfer)?;
         }
         Ok(())
+    }
+
+    /// Records a transfer of a flow that may have several at a time; its end is known, or does not come.
+    pub fn add(&mut self, transfer: Transfer) -> Result<()> {
+        self.table.push(transfer)
     }
 
     /// Writes the remaining rows, those of incomplete transfers included, and ends the table.

@@ -25,10 +25,9 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
     """
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
-    for row in tuples.sort("tuple_id").iter_rows(named=True):
-        number, protocol = int(row["tuple_id"]), int(row["protocol"])
-        source, destination = _same(row["source"]), _same(row["destination"])
-        ports = (int(row["source_port"]), int(row["destination_port"]))
+    columns = ("tuple_id", "protocol", "source", "source_port", "destination", "destination_port")
+    for number, protocol, one, one_port, other, other_port in tuples.sort("tuple_id").select(columns).iter_rows():
+        source, destination, ports = _same(one), _same(other), (one_port, other_port)
         by_key[source, ports[0], destination, ports[1]].append((number, protocol))
         by_server[source, 0, destination, ports[1]].append((number, protocol))
         by_server[source, ports[0], destination, 0].append((number, protocol))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from netwarp.flows import bulk, cbr, command, incast, iperf3, on_off, ping, poisson, request
+from netwarp.flows import bulk, cbr, command, incast, iperf3, on_off, open_loop, ping, poisson, request
 from netwarp.flows.found import FOUND
-from netwarp.flows.kind import FlowBase, FlowKind
+from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
 
-__all__ = ["KINDS", "Flow", "FlowBase", "FlowKind", "flow_fields", "kind_of", "tools_with"]
+__all__ = ["KINDS", "Flow", "FlowBase", "FlowKind", "FlowPath", "flow_fields", "kind_of", "tools_with"]
 
 KINDS: dict[str, FlowKind] = {
     module.KIND.tool: module.KIND
@@ -22,6 +22,7 @@ KINDS: dict[str, FlowKind] = {
         on_off,
         request,
         incast,
+        open_loop,
         iperf3,
         ping,
         command,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
 from netwarp.values.fields import Duration, PositiveSize, about
@@ -57,7 +57,7 @@ class BulkFlow(FlowBase):
                 "which is before the run begins; start it later, or lower `connect_ahead`",
             )
 
-    def lab_fields(self, mtu: int) -> BulkFields:
+    def lab_fields(self, path: FlowPath) -> BulkFields:
         """The fields of a bulk flow."""
         return BulkFields(cc=self.cc, bytes=self.bytes, connect_ahead_ns=self.connect_ahead)
 

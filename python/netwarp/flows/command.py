@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import COUNTED, TOOL, FlowBase, FlowKind, Transport
+from netwarp.flows.kind import COUNTED, TOOL, FlowBase, FlowKind, FlowPath, Transport
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.lab_format.quantities import Port, Text, meaning
@@ -58,7 +58,7 @@ class CommandFlow(FlowBase):
         if self.ready is not None and self.server is None:
             yield "ready", "there is no server to wait for; give `server` or leave `ready` out"
 
-    def lab_fields(self, mtu: int) -> CommandFields:
+    def lab_fields(self, path: FlowPath) -> CommandFields:
         """The arguments of both programs."""
         ready = int(self.ready.split()[1]) if self.ready else None
         return CommandFields(client=self.client, server=self.server, ready_port=ready)

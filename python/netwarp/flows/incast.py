@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.lab_format.quantities import Text, Time, UInt64
@@ -47,7 +47,7 @@ class IncastFlow(FlowBase):
         default=Distribution(mean=0),
     )
 
-    def lab_fields(self, mtu: int) -> IncastFields:
+    def lab_fields(self, path: FlowPath) -> IncastFields:
         """The number of senders, and sizes and pauses with their distributions."""
         return IncastFields(
             cc=self.cc,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from netwarp.flows.kind import TOOL, CongestionControl, FlowBase, FlowKind, Transport
+from netwarp.flows.kind import TOOL, CongestionControl, FlowBase, FlowKind, FlowPath, Transport
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields, words_of
 from netwarp.lab_format.quantities import Rate, Text, UInt64, meaning
@@ -70,7 +70,7 @@ class Iperf3Flow(FlowBase):
         if self.protocol == "udp" and self.cc is not None:
             yield "cc", 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
 
-    def lab_fields(self, mtu: int) -> Iperf3Fields:
+    def lab_fields(self, path: FlowPath) -> Iperf3Fields:
         """Its options."""
         return Iperf3Fields(protocol=self.protocol, rate_bps=self.rate, cc=self.cc, bytes=self.bytes, args=self.args)
 

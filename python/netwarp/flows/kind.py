@@ -39,6 +39,15 @@ COUNTED: Mapping[int, Transport] = {6: "tcp", 17: "udp", 132: "sctp", 136: "udpl
 """IP protocol number → transport, if receivers count its arrivals; the goodput of other protocols is unknown."""
 
 
+@dataclass(frozen=True)
+class FlowPath:
+    """The properties of a flow's path that its fields in the lab depend on: its smallest MTU in bytes, and the initial
+    rate of its slowest link in bit/s (the average if that has delivery opportunities)."""
+
+    mtu: int
+    rate_bps: int
+
+
 class FlowBase(Model):
     """The fields of every flow: its ends, its count, and its time."""
 
@@ -77,16 +86,13 @@ class FlowBase(Model):
         """Problems among its fields: `(field, sentence)`."""
         yield from ()
 
-    def lab_fields(self, mtu: int) -> LabObject:
-        """The kind's fields in the lab: an object of the class `lab` of its kind.
-
-        `mtu` is the smallest on the flow's path.
-        """
+    def lab_fields(self, path: FlowPath) -> LabObject:
+        """The kind's fields in the lab: an object of the class `lab` of its kind."""
         raise NotImplementedError
 
-    def own_fields(self, mtu: int) -> OwnFields:
+    def own_fields(self, path: FlowPath) -> OwnFields:
         """The kind's fields by name, as a lab's flow has them."""
-        return cast(OwnFields, self.lab_fields(mtu).as_json())
+        return cast(OwnFields, self.lab_fields(path).as_json())
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,8 @@ class FlowKind:
     """Whether its round trips measure latency. Probes are not load, and have no fair share."""
     requests: bool = False
     """Whether it makes requests one after another: each has a completion time, and together they have a rate."""
+    new_connections: bool = False
+    """Whether each transfer has a connection of its own, and several may be under way."""
     connects: bool = False
     """Whether a flow that never connected has failed."""
     datagrams: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from netwarp.flows.kind import TOOL
+from netwarp.flows.kind import TOOL, FlowPath
 from netwarp.flows.udp import UdpFields, UdpFlow, UdpKind
 from netwarp.lab_format.quantities import Time
 from netwarp.values.fields import DurationDistribution, Shape, about
@@ -30,9 +30,9 @@ class OnOffFlow(UdpFlow):
     )
     off: DurationDistribution = about("How long the flow is silent each time.", "1s", refused=[1])
 
-    def lab_fields(self, mtu: int) -> OnOffFields:
+    def lab_fields(self, path: FlowPath) -> OnOffFields:
         """The fields of UDP sources, and the lengths of its phases."""
-        udp = super().lab_fields(mtu)
+        udp = super().lab_fields(path)
         return OnOffFields(
             rate_bps=udp.rate_bps,
             packet_size_bytes=udp.packet_size_bytes,

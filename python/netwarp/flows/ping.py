@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import TOOL, FlowBase, FlowKind
+from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Time, meaning
 from netwarp.values.fields import PositiveDuration, about
@@ -41,7 +41,7 @@ class PingFlow(FlowBase):
         strict=True,
     )
 
-    def lab_fields(self, mtu: int) -> PingFields:
+    def lab_fields(self, path: FlowPath) -> PingFields:
         """Interval and payload."""
         return PingFields(interval_ns=self.interval, size=self.size)
 

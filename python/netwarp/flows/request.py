@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
 from netwarp.values.fields import Distribution, Duration, DurationDistribution, Shape, SizeDistribution, about
@@ -42,7 +42,7 @@ class RequestFlow(FlowBase):
         "How long the server takes between a request and its response.", "2ms", refused=["-2ms"], default=0
     )
 
-    def lab_fields(self, mtu: int) -> RequestFields:
+    def lab_fields(self, path: FlowPath) -> RequestFields:
         """Sizes and pauses with their distributions."""
         return RequestFields(
             cc=self.cc,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from netwarp.flows.kind import FlowBase, FlowKind
+from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Rate, UInt32, meaning
 from netwarp.values import fields
@@ -40,9 +40,9 @@ class UdpFlow(FlowBase):
         default=Distribution(mean=1472),
     )
 
-    def lab_fields(self, mtu: int) -> UdpFields:
+    def lab_fields(self, path: FlowPath) -> UdpFields:
         """The fields of a UDP source. A drawn size is limited to one packet; a fixed size may be fragmented."""
-        most = max(mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
+        most = max(path.mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
         return UdpFields(
             rate_bps=self.rate,
             packet_size_bytes=self.packet_size.mean,

@@ -26,7 +26,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
     flows: list[LabFlow] = []
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
-        fields = flow.own_fields(sizes.mtu(group))
+        fields = flow.own_fields(sizes.flow_path(group))
         states = flow_timeline(network.scenario, group)
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"

@@ -24,12 +24,12 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
 
 def _is_tcp(name: str, sizes: Sizes) -> bool:
     flow = sizes.scenario.flows[name]
-    return kind_of(flow.tool).transport_of(flow.own_fields(sizes.mtu(name))) == "tcp"
+    return kind_of(flow.tool).transport_of(flow.own_fields(sizes.flow_path(name))) == "tcp"
 
 
 def _is_reverse(name: str, sizes: Sizes) -> bool:
     flow = sizes.scenario.flows[name]
-    return kind_of(flow.tool).is_reverse(flow.own_fields(sizes.mtu(name)))
+    return kind_of(flow.tool).is_reverse(flow.own_fields(sizes.flow_path(name)))
 
 
 def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:

@@ -60,12 +60,23 @@ _SHARED: Mapping[str, str] = {
 """Sysctls of nodes on a machine that others also use."""
 
 
-def node_sysctl(forward: bool, socket_bytes: int, given: Mapping[str, str], *, shared: bool = False) -> dict[str, str]:
+_CLOSING: Mapping[str, str] = {
+    # Connections that have just been closed (TIME_WAIT). The kernel's default depends on the machine's size
+    # (tcp_sk_init()), and is below what a thousand connections a second leave.
+    "net.ipv4.tcp_max_tw_buckets": "1048576",
+}
+"""Sysctls of nodes whose flows close connections during the run."""
+
+
+def node_sysctl(
+    forward: bool, socket_bytes: int, given: Mapping[str, str], *, shared: bool = False, closes: bool = False
+) -> dict[str, str]:
     """The sysctls of a node: netwarp's, overridden by those of the scenario, in an order that does not depend on the
-    file. `socket_bytes` is the largest buffer of a TCP socket; `shared`: whether others also use the machine."""
+    file. `socket_bytes` is the largest buffer of a TCP socket; `shared`: whether others also use the machine; `closes`:
+    whether flows close their connections there during the run."""
     sizes = {
         "net.ipv4.tcp_rmem": f"4096 131072 {socket_bytes}",
         "net.ipv4.tcp_wmem": f"4096 16384 {socket_bytes}",
     }
-    own = {**_NODE, **(_SHARED if shared else {}), **(_FORWARDING if forward else {})}
+    own = {**_NODE, **(_SHARED if shared else {}), **(_FORWARDING if forward else {}), **(_CLOSING if closes else {})}
     return {**own, **sizes, **dict(sorted(given.items()))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from netwarp.flows import kind_of
+from netwarp.flows import FlowPath, kind_of
 from netwarp.lab.network import Hop, NetworkGraph, Path
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.timeline import State
@@ -88,9 +88,12 @@ class Sizes:
     def _frame(self, hop: Hop) -> int:
         return self.network.links[hop.link].mtu + ETHERNET_HEADER_BYTES
 
-    def mtu(self, name: str) -> int:
-        """The smallest MTU on the path of the flows of this name."""
-        return min(self.network.links[hop.link].mtu for hop in self.paths[name].forward)
+    def flow_path(self, name: str) -> FlowPath:
+        """The properties of the path of the flows of this name."""
+        hops = self.paths[name].forward
+        return FlowPath(
+            mtu=min(self.network.links[hop.link].mtu for hop in hops), rate_bps=min(map(self._first_bps, hops))
+        )
 
     def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:
         """The highest rate of this flow's path, and the hops where its queue can build up."""
@@ -119,7 +122,7 @@ class Sizes:
     def _connections(self, name: str) -> int:
         """The number of connections of all flows of this name."""
         flow = self.scenario.flows[name]
-        return flow.count * kind_of(flow.tool).connections_of(flow.own_fields(self.mtu(name)))
+        return flow.count * kind_of(flow.tool).connections_of(flow.own_fields(self.flow_path(name)))
 
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.

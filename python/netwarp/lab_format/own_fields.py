@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from netwarp.lab_format.quantities import Int64, Text
 
-FieldValue: TypeAlias = bool | int | float | str | Sequence[str] | None
+FieldValue: TypeAlias = bool | int | float | str | Sequence[str] | Sequence[float] | None
 OwnFields: TypeAlias = Mapping[str, FieldValue]
 """The fields by name; names of numbers contain their unit."""
 
@@ -40,4 +40,6 @@ def read_own(value: OwnFields) -> OwnFields:
 
 def words_of(value: FieldValue) -> Sequence[str]:
     """The words of a command line; empty if the field is absent."""
-    return () if value is None or isinstance(value, (str, int, float)) else value
+    if value is None or isinstance(value, (str, int, float)):
+        return ()
+    return [word for word in value if isinstance(word, str)]

@@ -22,10 +22,11 @@ from netwarp.modules.named import module_files
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.scenario import Scenario
-from netwarp.scenario.model.trace import KEPT, trace_files
+from netwarp.scenario.model.trace import trace_files
 from netwarp.store.files import make_folder, write_bytes, write_text
 from netwarp.store.making import ResultWriter, begin_result
 from netwarp.store.printed import excerpt
+from netwarp.values.files import KEPT
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -396,15 +396,16 @@ DATAGRAMS = Table(
 
 TRANSFERS = Table(
     "transfers",
-    "one exchange that began: a request (or several at once) with its response, or a bulk flow of a given size",
+    "one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a "
+    "transfer of an open-loop flow",
     "agent, exact",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u32", "", "its number in the flow, from 0"),
-        column("start_ns", "i64", "ns", "when the request was made, or the flow started, from t0"),
+        column("start_ns", "i64", "ns", "when the request was made, or the flow or transfer began, from t0"),
         column("end_ns", "i64?", "ns", "when the last byte arrived, from t0; absent if it never completed"),
-        column("request_bytes", "u64", "bytes", "payload of the request; 0 for bulk"),
-        column("bytes", "u64", "bytes", "payload of the response, or of the flow"),
+        column("request_bytes", "u64", "bytes", "payload of the request; 0 without one"),
+        column("bytes", "u64", "bytes", "payload of the response, the flow or the transfer"),
     ),
 )
 

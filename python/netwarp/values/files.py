@@ -1,7 +1,8 @@
 """Reads the files that a scenario names; reading always ends, for any kind of file."""
 
+import hashlib
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 FolderOf = Callable[[str], Path]
@@ -25,3 +26,41 @@ def read_file(path: Path, size: int) -> bytes:
         return b""
     with path.open("rb") as file:
         return file.read(size + 1)
+
+
+KEPT = "traces"
+"""The folder of a result that holds the data files which its scenario names."""
+MAX_LISTED_BYTES = 16 * 2**20
+
+
+def kept_name(value: str) -> str:
+    """The name under which a result keeps the file that a scenario calls `value`: its file name and, if it names a
+    folder, a few digits of a hash of the whole name, since two folders may hold files of the same name."""
+    path = Path(value)
+    if path.name == value:
+        return value
+    return f"{path.stem}-{hashlib.sha256(value.encode()).hexdigest()[:8]}{path.suffix}"
+
+
+def find_file(value: str, folder: Path) -> Path:
+    """The file of this name in `folder`, or the copy that a result there keeps; the former if there is neither."""
+    path, kept = folder / value, folder / KEPT / kept_name(value)
+    return kept if kept.is_file() and not path.is_file() else path
+
+
+def read_listed(value: str, path: Path, columns: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """The rows of a CSV file with exactly these columns: the number of the line, and its cells. Lines that begin with #
+    are comments. `value` is its name in messages. Raises ValueError with a sentence."""
+    try:
+        content = read_file(path, MAX_LISTED_BYTES)
+        lines = content.decode("utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f'the file "{value[:200]}" cannot be read ({why})') from None
+    if len(content) > MAX_LISTED_BYTES:
+        raise ValueError(f'the file "{value}" is larger than {MAX_LISTED_BYTES // 2**20} MiB')
+    rows = [(number, [cell.strip() for cell in line.split(",")]) for number, line in enumerate(lines, start=1)]
+    rows = [(number, cells) for number, cells in rows if any(cells) and not cells[0].startswith("#")]
+    if not rows or rows[0][1] != list(columns):
+        raise ValueError(f'{value}: the first line must be the header "{",".join(columns)}"')
+    return rows[1:]

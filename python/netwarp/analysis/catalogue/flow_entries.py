@@ -1,5 +1,6 @@
 """Every metric of flows: those of throughput, delay and sharing, then those of `sender_entries`."""
 
+from netwarp.analysis.catalogue.completion_entries import COMPLETION_ENTRIES
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 from netwarp.analysis.catalogue.sender_entries import SENDER_ENTRIES
 
@@ -197,4 +198,5 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         digits=2,
     ),
     *SENDER_ENTRIES,
+    *COMPLETION_ENTRIES,
 )

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flow import datagrams, deliveries, iperf3, latency
+from netwarp.analysis.flow.completions import Completions, completion_metrics
 from netwarp.analysis.flow.datagram_losses import load_losses
 from netwarp.analysis.flow.datagrams import Datagrams, load_datagrams
 from netwarp.analysis.flow.deliveries import Deliveries, load_arrivals
@@ -16,9 +17,11 @@ from netwarp.analysis.flow.senders import Sender, load_senders
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.queue.queue_transit import Transits, load_transits, passage_metrics
+from netwarp.flows import kind_of
 from netwarp.stats import fairness
 from netwarp.stats.weighting import TimeWeighted, Window, growth, pool, time_weighted, weighted_mean
 from netwarp.store.description import Description, Flow
+from netwarp.store.empty_path import EmptyPath, empty_path
 from netwarp.store.rundir import RunDir
 
 
@@ -34,6 +37,7 @@ class FlowData:
     account: dict[str, int | float | str | None]
     arrivals: Datagrams | None = None
     transfers: Transfers | None = None
+    path: EmptyPath | None = None  # of transfers that have connections of their own, if it is known
     transits: Transits | None = None
     run_end_ns: int = 0
     deliveries: Deliveries | None = None
@@ -57,6 +61,8 @@ class FlowData:
         if self.pings is not None:
             pings = latency.pings_in(self.pings, self.window)
             return time_weighted(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
+        if self.sender is not None and self.sender.held:
+            return self.sender.held["rtts_ms"].within(self.window)
         return pool([time_weighted(one.rtt_times_ns, one.rtts_ms, life) for one, life in self._connections()])
 
     def state(self, name: str) -> TimeWeighted:
@@ -64,13 +70,16 @@ class FlowData:
 
         Each of several connections counts separately, as the flows of a group do.
         """
+        if self.sender is not None and self.sender.held:
+            return self.sender.held[name].within(self.window)
         return pool([time_weighted(one.times_ns, getattr(one, name), life) for one, life in self._connections()])
 
     def _connections(self) -> Iterator[tuple[Sender, Window]]:
         """The sender's connections, and the window in which each counts: those of a command come and go."""
         connections = self.sender.each if self.sender else ()
         for one in connections:
-            ends = self.flow.kind.owns_sockets and len(connections) > 1 and len(one.times_ns) > 0
+            kind = self.flow.kind
+            ends = (kind.owns_sockets or kind.new_connections) and len(connections) > 1 and len(one.times_ns) > 0
             last_ns = min(int(one.times_ns[-1]), self.window.end_ns) if ends else self.window.end_ns
             yield one, Window(self.window.start_ns, last_ns)
 
@@ -128,6 +137,13 @@ class FlowData:
         value = self.account.get(column)
         return value if self.whole and isinstance(value, int) else None
 
+    def completions(self) -> Completions | None:
+        """Its transfers, if each has a connection of its own."""
+        if self.transfers is None or not self.flow.kind.new_connections:
+            return None
+        arriving = Window(self.window.start_ns, max(min(self.flow.end_ns, self.window.end_ns), self.window.start_ns))
+        return Completions(self.transfers, self.window, arriving, self.path)
+
     def losses(self) -> tuple[int, int] | None:
         """The numbers of lost and of sent echo requests or datagrams; None for TCP."""
         if self.pings is not None:
@@ -165,6 +181,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     description = run.description
     senders = load_senders(run, description.flows)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+    paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}
     arrived, readable = load_arrivals(run, description.flows)
@@ -189,6 +206,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 account=account,
                 arrivals=arrivals.get(flow.id),
                 transfers=transfers.get(flow.id),
+                path=paths.get(flow.id),
                 transits=passed.get(flow.id),
                 run_end_ns=description.duration_ns,
                 deliveries=delivered.get(flow.id),
@@ -199,6 +217,14 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
             )
         )
     return loaded
+
+
+def _load_paths(run: RunDir) -> dict[int, EmptyPath | None]:
+    """The paths of flows whose transfers have connections of their own, by flow id."""
+    if not any(flow.kind.new_connections for flow in run.description.flows):
+        return {}
+    lab = run.lab
+    return {flow.id: empty_path(lab, flow) for flow in lab.flows if kind_of(flow.tool).new_connections}
 
 
 def _intervals(run: RunDir, flow: Flow, life: Window) -> iperf3.Intervals | None:
@@ -249,6 +275,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
         **datagrams.receipt_metrics(known),
         **_transfer_metrics(flows),
+        **completion_metrics([found for data in flows if (found := data.completions()) is not None]),
         **passage_metrics([data.transits for data in flows if data.transits is not None]),
     }
 

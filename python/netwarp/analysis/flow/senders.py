@@ -1,13 +1,14 @@
 """The state of each flow's sender over time, from exact records of ACKs or, without them, from samples of sockets."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from netwarp.analysis.flow.passing import Held, Passing
 from netwarp.analysis.parts import Columns, parts_by
 from netwarp.analysis.tuples import TCP, flow_of_tuples
 from netwarp.stats.weighting import Times, Values
@@ -42,6 +43,10 @@ class Sender:
     connections: tuple["Sender", ...] = ()
     """The connections of which this is the sum, if there are several."""
 
+    held: Mapping[str, Held] = field(default_factory=dict)
+    """The states of its connections (`rtts_ms`, `srtt_ms`, `cwnd_pkts`) if they come and go by the thousand: then it is
+    their sum, and `connections` is empty."""
+
     @property
     def each(self) -> tuple["Sender", ...]:
         """Its connections; itself if there is only one."""
@@ -55,7 +60,7 @@ class Sender:
         if self.connections:
             peaks = (one.first_peak_pkts() for one in self.connections)
             return max((peak for peak in peaks if peak is not None), default=None)
-        if self.sampled:
+        if self.sampled or self.held:
             return None
         shrinks = np.flatnonzero(np.diff(self.cwnd_pkts) < 0)
         return float(self.cwnd_pkts[shrinks[0]]) if len(shrinks) else None
@@ -133,10 +138,40 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
         )
         .collect()
     )
+    found: dict[int, Sender] = {}
+    for flow in flows:
+        if flow.kind.new_connections:
+            mine = pl.col("tuple_id").is_in([number for number, flow_id in flow_of.items() if flow_id == flow.id])
+            if (acks := frame.filter(mine)).height:
+                found[flow.id] = _passing(Passing.of(acks))
+            frame = frame.filter(~mine)
     senders: dict[int, list[Sender]] = defaultdict(list)
     for tuple_id, part in parts_by(frame, "tuple_id").items():
         senders[flow_of[tuple_id]].append(_sender(_by_time(part)))
-    return {flow_id: together(found) for flow_id, found in senders.items()}
+    return found | {flow_id: together(listed) for flow_id, listed in senders.items()}
+
+
+def _passing(passing: Passing) -> Sender:
+    """The sum of connections that come and go; RTTs are those of the connection with the latest ACK."""
+    order = passing.order
+    held = {
+        "rtts_ms": passing.samples("rtt_us", 1e-3),
+        "srtt_ms": passing.held("srtt_us", 1e-3),
+        "cwnd_pkts": passing.held("snd_cwnd_pkts"),
+    }
+    rtts = held["rtts_ms"]
+    rtt_order = np.argsort(rtts.times_ns, kind="stable")
+    return Sender(
+        times_ns=passing.times_ns[order],
+        bytes_acked=passing.counted("bytes_acked"),
+        cwnd_pkts=passing.present("snd_cwnd_pkts"),
+        srtt_ms=held["srtt_ms"].values[order],
+        retransmits=passing.counted("retransmits"),
+        rtt_times_ns=rtts.times_ns[rtt_order],
+        rtts_ms=rtts.values[rtt_order],
+        mss_bytes=int(passing.frame["mss_bytes"].max() or 0),  # type: ignore[arg-type]
+        held=held,
+    )
 
 
 def _sender(acks: Columns) -> Sender:

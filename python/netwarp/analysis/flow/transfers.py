@@ -28,10 +28,14 @@ class Transfers:
 
     def durations_ms(self, window: Window) -> Durations:
         """The durations of exchanges that ended in the window, and the lower bounds of those under way at its end."""
-        # An exchange may end after the run, by packets that were still on the wires: at the run's end it had not ended.
-        kept = (window.mask(self.end_ns) & self.complete) | self._under_way(window)
+        kept = self.counts_in(window)
         until = np.minimum(self.end_ns[kept], window.end_ns)
         return Durations((until - self.start_ns[kept]) / 1e6, self.complete[kept] & (self.end_ns[kept] <= until))
+
+    def counts_in(self, window: Window) -> NDArray[np.bool_]:
+        """Which exchanges ended in the window, or were under way at its end."""
+        # An exchange may end after the run, by packets that were still on the wires: at the run's end it had not ended.
+        return (window.mask(self.end_ns) & self.complete) | self._under_way(window)
 
     def _under_way(self, window: Window) -> NDArray[np.bool_]:
         begun: NDArray[np.bool_] = self.start_ns < window.end_ns
@@ -50,13 +54,17 @@ def load_transfers(run: RunDir) -> dict[int, Transfers]:
     """Load exchanges by flow id, for flows that began any, and for all that make requests."""
     if run.state("transfers") is StreamState.MISSING:
         return {}
-    ends = {flow.id: min(flow.end_ns, run.description.duration_ns) for flow in run.description.flows}
+    # What began in time may go on after its flow's time if it has a connection of its own.
+    whole_ns = run.description.duration_ns
+    ends = {
+        flow.id: whole_ns if flow.kind.new_connections else min(flow.end_ns, whole_ns) for flow in run.description.flows
+    }
     frame = run.scan("transfers").select("flow_id", "start_ns", "end_ns", "bytes").collect()
     frame = frame.with_columns(complete=pl.col("end_ns").is_not_null())
     frame = frame.with_columns(pl.col("end_ns").fill_null(pl.col("flow_id").replace_strict(ends, default=0)))
     frame = frame.sort(~pl.col("complete"), "end_ns", maintain_order=True)
     none = np.empty(0, np.int64)
-    requesting = [flow.id for flow in run.description.flows if flow.kind.requests]
+    requesting = [flow.id for flow in run.description.flows if flow.kind.requests or flow.kind.new_connections]
     found = {flow_id: Transfers(none, none, np.empty(0, np.bool_), none) for flow_id in requesting}
     for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items():
         found[int(flow_id)] = Transfers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from netwarp.flows import kind_of
+from netwarp.flows import FlowPath, kind_of
 from netwarp.modules.named import FILE
 from netwarp.scenario.check import qdiscs
 from netwarp.scenario.check.flow_changes import check_flow_change, check_flow_timeline
@@ -26,7 +26,7 @@ from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S
 from netwarp.values.units import format_duration, format_rate
 
 Found = tuple[Keys, str]
-_ANY_MTU = 1500
+_ANY_PATH = FlowPath(mtu=1500, rate_bps=10**9)
 """The number of a flow's connections does not depend on it."""
 
 
@@ -133,7 +133,7 @@ def _check_state(when: Condition, scenario: Scenario) -> Iterator[str]:
     elif not group and flow.count != 1:
         yield f'"{when.flow}" is a group; {_names(when.flow, flow.count)}'
     one = kind_of(flow.tool)
-    if not one.built_in or one.transport != "tcp" or one.connections_of(flow.own_fields(_ANY_MTU)) != 1:
+    if not one.built_in or one.transport != "tcp" or one.connections_of(flow.own_fields(_ANY_PATH)) != 1:
         yield f"a `{flow.tool}` flow is not one TCP connection of netwarp's own, such as bulk's or request's"
     elif when.variable not in COLUMNS and not scenario.loaded_modules and not _points_have_modules(scenario):
         yield (

@@ -28,13 +28,13 @@ from netwarp.lab_format.wires.netem import LossModel, parse_loss
 from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
 from netwarp.values.constants import NS_PER_S
 from netwarp.values.fields import Model
-from netwarp.values.files import FolderOf, folder_in, read_file
+from netwarp.values.files import FolderOf, find_file, folder_in, kept_name, read_file
 from netwarp.values.json_values import JsonObject, as_table, varied
 from netwarp.values.units import parse_duration, parse_positive_rate
 
 COLUMNS = ("time", "rate", "delay", "loss")
-KEPT = "traces"
-"""The folder of a result that holds the traces which its scenario names."""
+_OF_FLOWS = ("arrivals", "size")
+"""Fields of flows that may name a file."""
 MAX_ROWS = 200_000
 """Twice the changes that a link may have in a run, since a trace may be longer than the run."""
 MAX_BYTES = 16 * 2**20
@@ -96,28 +96,17 @@ def shipped_traces() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
 
-def kept_name(value: str) -> str:
-    """The name under which a result keeps the trace that a scenario calls `value`: its file name and, if it names a
-    folder, a few digits of a hash of the whole name, since two folders may hold files of the same name."""
-    path = Path(value)
-    if path.name == value:
-        return value
-    return f"{path.stem}-{hashlib.sha256(value.encode()).hexdigest()[:8]}{path.suffix}"
-
-
 def _find(value: str, folder: Path) -> Path:
     """The file of this name in `folder`; else the copy that a result keeps; else the shipped one."""
-    path = folder / value
-    kept = folder / KEPT / kept_name(value)
-    if path.is_file() or (not kept.is_file() and value not in shipped_traces()):
-        return path
-    return kept if kept.is_file() else shipped_traces()[value]
+    path = find_file(value, folder)
+    return path if path.is_file() else shipped_traces().get(value, path)
 
 
 def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
-    """The files that a scenario's data names as traces, also in sweeps and cases, without shipped ones: the name under
-    which a result keeps it → its content."""
+    """The files that a scenario's data names as traces, or as times or sizes of transfers, also in sweeps and cases,
+    without shipped ones: the name under which a result keeps it → its content."""
     named = [as_table(link).get("trace") for link in as_table(data.get("links")).values()]
+    named += [as_table(flow).get(field) for flow in as_table(data.get("flows")).values() for field in _OF_FLOWS]
     named += [value for path, value in varied(data) if _is_trace(path)]
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
     paths = {kept_name(value): _find(value, folder_of(value)) for value in values if isinstance(value, str)}
@@ -127,7 +116,8 @@ def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
 
 
 def _is_trace(path: str) -> bool:
-    return "trace" in path.split(".")
+    keys = path.split(".")
+    return "trace" in keys or (keys[0] == "flows" and keys[-1] in _OF_FLOWS)
 
 
 def load_trace(value: object, folder: Path) -> Trace:

@@ -1,0 +1,124 @@
+"""`open_loop`: transfers that begin whether or not earlier ones are complete, each over a TCP connection of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from netwarp.flows.arrivals import ArrivalsField
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
+from netwarp.flows.transfer_size import TransferSizeField
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.own_fields import OwnFields
+from netwarp.lab_format.quantities import Share, Text, Time, UInt64, Yes, meaning
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, NS_PER_S, TCP_HEADER_BYTES
+from netwarp.values.fields import Percent, about
+
+_SYN_OPTIONS_BYTES = 8
+"""By which a SYN's header is longer than that of a segment with timestamps: MSS, window scale, SACK permitted."""
+_CONNECTIONS = 200
+"""Connections for which the machine has memory. Open at once are the arrivals of about one completion time: tens,
+unless the network is overloaded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLoopFields(LabObject):
+    """The fields of an open-loop flow in the lab; the agent draws times and sizes from the flow's seed."""
+
+    cc: Text
+    poisson: Annotated[Yes, meaning("a Poisson process; otherwise regular or listed")]
+    interval_ns: Annotated[Time | None, meaning("mean time between arrivals; null: they are listed")]
+    times_ns: Annotated[tuple[Time, ...], meaning("listed arrivals, from the flow's start")]
+    size_distribution: Annotated[Text, meaning("constant, exponential, pareto, lognormal or empirical")]
+    size_bytes: Annotated[UInt64, meaning("the mean")]
+    size_shape: Annotated[float, meaning("Pareto's exponent; the deviation of a log-normal size's logarithm")]
+    cdf_bytes: Annotated[tuple[UInt64, ...], meaning("points of the empirical distribution, linear between them")]
+    cdf_shares: Annotated[tuple[Share, ...], meaning("the share of transfers that are not larger than each")]
+
+
+class OpenLoopFlow(FlowBase):
+    """Transfers from `from` to `to` that begin at times of their own, each over a new TCP connection, so that a slow
+    network has more of them at once. `duration` is the time in which they begin; they may go on until the run ends. A
+    transfer has at least 4 bytes, which say which one it is."""
+
+    tool: Literal["open_loop"] = about(TOOL, "open_loop")
+    arrivals: ArrivalsField = about(
+        "When transfers begin: a Poisson process of this rate, one every so often from the flow's start, or the times "
+        "in a CSV file (relative to the scenario's) with the column `time`, in seconds from the flow's start.",
+        "poisson 50/s",
+        "every 20ms",
+        refused=["poisson", "50/s"],
+    )
+    load: Percent | None = about(
+        "In place of a rate of `poisson`: the mean rate of their frames, all headers included, as a share of the rate "
+        "that the slowest link on their path has at the start.",
+        "60%",
+        refused=["0%", "101%"],
+        beside={"arrivals": "poisson"},
+        default=None,
+    )
+    size: TransferSizeField = about(
+        "Payload of a transfer: a fixed size; a mean and `exponential`, `pareto` with its exponent (1.2 if it is left "
+        "out) or `lognormal` with the deviation of the logarithm; a shipped empirical distribution; or a CSV file "
+        "(relative to the scenario's) with the columns `bytes` and `share`, of the transfers that are not larger, "
+        "linear between its rows.",
+        "30kB pareto 1.5",
+        "web-search",
+        refused=["30kB pareto 1", "web"],
+    )
+    cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Check that exactly one of `arrivals` and `load` decides the rate."""
+        undecided = self.arrivals.process == "poisson" and self.arrivals.interval_ns is None
+        if undecided and self.load is None:
+            yield "arrivals", 'has no rate; write one, such as "poisson 50/s", or a `load`, such as "60%"'
+        elif not undecided and self.load is not None:
+            yield "load", 'both `load` and `arrivals` say how many transfers begin; write arrivals = "poisson"'
+        elif self.load == 0:
+            yield "load", 'nothing would be sent; write a share such as "60%"'
+
+    def lab_fields(self, path: FlowPath) -> OpenLoopFields:
+        """Times and sizes with their distributions; a load becomes an interval."""
+        interval_ns = self.arrivals.interval_ns
+        if self.load:
+            interval_ns = max(round(8 * NS_PER_S * self._frames_bytes(path.mtu) / (self.load * path.rate_bps)), 1)
+        return OpenLoopFields(
+            cc=self.cc,
+            poisson=self.arrivals.process == "poisson",
+            interval_ns=interval_ns,
+            times_ns=self.arrivals.times_ns,
+            size_distribution=self.size.distribution,
+            size_bytes=self.size.mean,
+            size_shape=self.size.shape,
+            cdf_bytes=tuple(size for size, _ in self.size.cdf),
+            cdf_shares=tuple(share for _, share in self.size.cdf),
+        )
+
+    def _frames_bytes(self, mtu: int) -> float:
+        """The mean length of a transfer's frames together: its segments, of which the last is half full on average, and
+        the three with neither (SYN, the ACK after it, FIN)."""
+        headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[4 if self.family == "ipv4" else 6] + TCP_HEADER_BYTES
+        payload = mtu + ETHERNET_HEADER_BYTES - headers
+        segments = self.size.mean / payload + 0.5
+        return self.size.mean + headers * segments + 3 * headers + _SYN_OPTIONS_BYTES
+
+
+class _OpenLoopKind(FlowKind):
+    """A kind with as many connections as are open at once."""
+
+    def connections_of(self, lab_fields: OwnFields) -> int:
+        """A number for which the machine has memory; more fit as well, since they have no threads."""
+        return _CONNECTIONS
+
+
+KIND = _OpenLoopKind(
+    "open_loop",
+    OpenLoopFlow,
+    OpenLoopFields,
+    transport="tcp",
+    built_in=True,
+    new_connections=True,
+    ports=(False, True),
+)

@@ -1,5 +1,5 @@
-//! Links that are devices: both ends are interfaces of netwarp's kernel (`drivers/net/netwarp_wire.c`), each with the
-//! rate, the delay and the planned losses of the direction that leaves it.
+//! Links that are devices: both ends are interfaces of the driver `netwarp_wire`, each with the rate, the delay and the
+//! planned losses of the direction that leaves it.
 
 use anyhow::{Context, Result, bail};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -78,8 +78,7 @@ fn device(lab: &Lab, link: &Link, end: &End, cable: u32) -> Result<Request> {
                     .u32(IFLA_WIRE_CABLE, cable)
                     .u64(IFLA_WIRE_RATE, rate_bps)
                     .u64(IFLA_WIRE_DELAY, end.wire.delay_ns);
-                loss.iter()
-                    .fold(r, |r, (kind, value)| r.attr(*kind, value))
+                loss.iter().fold(r, |r, (kind, value)| r.attr(*kind, value))
             })
         }))
 }

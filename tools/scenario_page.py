@@ -137,6 +137,9 @@ def example(place: tuple[str | int, ...], fixed: Mapping[str, Any], values: Mapp
         if "nat" in node:
             data = _translating(data, name)
             break
+    devices = {name for name, link in data["links"].items() if link.get("wire") == "device"}
+    if "changes" in data:
+        data["changes"] = [change for change in data["changes"] if change.get("link") not in devices]
     return "".join(f"{key} = {toml(value)}\n" for key, value in data.items())
 
 

@@ -67,7 +67,7 @@ def test_every_byte_arrives_and_every_connection_is_the_flows(runs: Runs) -> Non
     arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(tuples))).collect()
     assert arrived["new_bytes"].sum() == rows["bytes"].sum()
     assert set(run.metrics().filter(scope="flow")["name"]) == {"web"}, "one row, not one for each connection"
-    assert run.scan("drops").collect().height == 0
+    assert values(run, "web")["drops"] == 0
 
 
 def test_the_same_seed_gives_the_same_bytes(runs: Runs) -> None:
@@ -104,16 +104,14 @@ def test_times_and_sizes_come_from_files(runs: Runs, tmp_path: Path) -> None:
 
 
 def test_what_is_not_complete_is_counted_and_never_taken_for_fast(runs: Runs) -> None:
-    # 1 MB takes 0.8 s, and one arrives every 0.4 s: the link carries two of the five in 2 s.
-    run = runs(pair(open_loop('arrivals = "every 400ms"', 'size = "1MB"'), queue="fq_codel"))
+    # Each of 4 MB takes 3.3 s alone, and the run 2 s.
+    run = runs(pair(open_loop('arrivals = "every 400ms"', 'size = "4MB"'), queue="fq_codel"))
     rows, found = transfers(run), values(run, "web")
-    assert len(rows) == 5
-    assert found["transfers"] + found["transfers_incomplete"] == 5
-    assert found["transfers_incomplete"] == rows["end_ns"].null_count() >= 3
-    assert found["transfers_incomplete_100kb_to_1mb"] == found["transfers_incomplete"]
-    assert "completion_ms_p99" not in found
-    assert "slowdown_p99" not in found
-    assert found["offered_load_pct"] > 200
+    assert rows["end_ns"].null_count() == len(rows) == 5
+    assert (found["transfers"], found["transfers_incomplete"]) == (0, 5)
+    assert found["transfers_incomplete_above_1mb"] == 5
+    assert not any(name.startswith(("completion", "slowdown")) for name in found)
+    assert found["offered_mbps"] == pytest.approx(80)
 
 
 def test_transfers_that_began_in_time_may_go_on_after_the_flow(runs: Runs) -> None:
@@ -147,7 +145,7 @@ def shared(starts: Sequence[float], works: Sequence[float]) -> NDArray[np.float6
     return times
 
 
-@pytest.mark.parametrize(("load", "seeds"), [(0.5, 5)])
+@pytest.mark.parametrize(("load", "seeds"), [(0.5, 4)])
 def test_a_fair_queue_is_processor_sharing(runs: Runs, load: float, seeds: int) -> None:
     """M/G/1-PS has a mean slowdown of 1 / (1 − load), whatever the sizes (L. Kleinrock: Queueing Systems II, 4.4).
 
@@ -159,7 +157,7 @@ def test_a_fair_queue_is_processor_sharing(runs: Runs, load: float, seeds: int) 
         rate="20mbit",
         delay="100us",
         queue=FAIR,
-        duration="120s",
+        duration="60s",
         router=True,
     )
     result = open_result(runs.result(text, "--seeds", str(seeds)))
@@ -175,6 +173,6 @@ def test_a_fair_queue_is_processor_sharing(runs: Runs, load: float, seeds: int) 
         measured.append(float((times[complete] / works[complete]).mean()))
         ideal.append(float((shared(rows["start_ns"].to_list(), works.tolist()) / works)[complete].mean()))
         assert measured[-1] == pytest.approx(ideal[-1], rel=0.05)
-    # The law holds within the interval that the seeds give: Student's t for 99 % with 4 degrees of freedom.
-    half = 4.604 * float(np.std(measured, ddof=1)) / np.sqrt(seeds)
+    # The law holds within the interval that the seeds give: Student's t for 99 % with 3 degrees of freedom.
+    half = 5.841 * float(np.std(measured, ddof=1)) / np.sqrt(seeds)
     assert abs(float(np.mean(measured)) - 1 / (1 - load)) < half

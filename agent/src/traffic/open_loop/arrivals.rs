@@ -158,12 +158,12 @@ mod tests {
     /// Quantile of the normal distribution for 20 tests with an error of 1 % together: 1 − 0.01 / 20 / 2.
     const Z: f64 = 3.48;
 
-    fn flow(seed: u64, duration_ns: i64) -> Flow {
+    fn flow(seed: u64, duration_ns: i64) -> Result<Flow> {
         let mut lab: crate::lab::Lab =
-            serde_json::from_str(include_str!("../../../testdata/lab.json")).unwrap();
+            serde_json::from_str(include_str!("../../../testdata/lab.json"))?;
         let mut flow = lab.flows.remove(0);
         (flow.seed, flow.start_ns, flow.duration_ns) = (seed, 7, duration_ns);
-        flow
+        Ok(flow)
     }
 
     fn fields(distribution: &str, mean: u64, shape: f64) -> OpenLoopFields {
@@ -180,8 +180,8 @@ mod tests {
         }
     }
 
-    fn drawn(seed: u64, fields: &OpenLoopFields) -> Vec<Arrival> {
-        draw(&flow(seed, N as i64 * 1_000_000), fields).unwrap()
+    fn drawn(seed: u64, fields: &OpenLoopFields) -> Result<Vec<Arrival>> {
+        draw(&flow(seed, N as i64 * 1_000_000)?, fields)
     }
 
     /// Whether a mean of `n` values is where it should be but for chance.
@@ -190,9 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn poisson_arrivals_have_their_number_and_their_intervals() {
+    fn poisson_arrivals_have_their_number_and_their_intervals() -> Result<()> {
         for seed in 0..SEEDS {
-            let found = drawn(seed, &fields("constant", 1000, 0.0));
+            let found = drawn(seed, &fields("constant", 1000, 0.0))?;
             // The number of arrivals has the mean N and the deviation √N.
             assert!(
                 near(found.len() as f64, N as f64, N as f64, N),
@@ -212,10 +212,11 @@ mod tests {
             let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
             assert!(near(mean, 1.0, 1.0, gaps.len()), "{seed}: {mean}");
         }
+        Ok(())
     }
 
     #[test]
-    fn sizes_have_their_means() {
+    fn sizes_have_their_means() -> Result<()> {
         // Deviations in closed form: the mean; m / √(a (a − 2)); m √(e^(s²) − 1); of a line from 0 to 2 m, m / √3.
         let line = OpenLoopFields {
             cdf_bytes: vec![0, 1_000_000],
@@ -233,7 +234,7 @@ mod tests {
             (line, m / 3_f64.sqrt()),
         ] {
             for seed in 0..SEEDS {
-                let found = drawn(seed, &fields);
+                let found = drawn(seed, &fields)?;
                 let mean =
                     found.iter().map(|one| one.bytes as f64).sum::<f64>() / found.len() as f64;
                 let name = &fields.size_distribution;
@@ -243,14 +244,15 @@ mod tests {
                 );
             }
         }
+        Ok(())
     }
 
     #[test]
-    fn heavy_tails_have_their_shape() {
+    fn heavy_tails_have_their_shape() -> Result<()> {
         // 2 m / (a / (a − 1)) = 2 × least: 2^-a of the sizes are larger, whatever the variance.
         let shape = 1.2;
         for seed in 0..SEEDS {
-            let found = drawn(seed, &fields("pareto", 60_000, shape));
+            let found = drawn(seed, &fields("pareto", 60_000, shape))?;
             let larger = found.iter().filter(|one| one.bytes > 20_000).count() as f64;
             let share = 2_f64.powf(-shape);
             let deviation = (share * (1.0 - share)).sqrt();
@@ -260,6 +262,7 @@ mod tests {
             );
             assert!(found.iter().all(|one| one.bytes >= 10_000));
         }
+        Ok(())
     }
 
     #[test]
@@ -272,38 +275,41 @@ mod tests {
     }
 
     #[test]
-    fn sizes_do_not_change_with_the_times() {
-        let poisson = drawn(3, &fields("exponential", 9000, 0.0));
+    fn sizes_do_not_change_with_the_times() -> Result<()> {
+        let poisson = drawn(3, &fields("exponential", 9000, 0.0))?;
         let regular = OpenLoopFields {
             poisson: false,
             ..fields("exponential", 9000, 0.0)
         };
-        let found = drawn(3, &regular);
+        let found = drawn(3, &regular)?;
         assert!(found.iter().zip(&poisson).all(|(a, b)| a.bytes == b.bytes));
         assert_eq!(
             (found.len(), found[0].start_ns, found[2].start_ns),
             (N, 7, 2_000_007)
         );
+        Ok(())
     }
 
     #[test]
-    fn listed_times_end_with_the_flow() {
+    fn listed_times_end_with_the_flow() -> Result<()> {
         let listed = OpenLoopFields {
             interval_ns: None,
             times_ns: vec![0, 5, 5, 10],
             ..fields("constant", 1, 0.0)
         };
-        let found = draw(&flow(1, 10), &listed).unwrap();
+        let found = draw(&flow(1, 10)?, &listed)?;
         let starts: Vec<i64> = found.iter().map(|one| one.start_ns).collect();
         assert_eq!(starts, [7, 12, 12]);
         assert!(
             found.iter().all(|one| one.bytes == HEAD),
             "a transfer has room for its number"
         );
+        Ok(())
     }
 
     #[test]
-    fn a_transfer_is_known_by_its_head() {
-        assert_eq!(number_in(head_of(70_000).unwrap()), 70_000);
+    fn a_transfer_is_known_by_its_head() -> Result<()> {
+        assert_eq!(number_in(head_of(70_000)?), 70_000);
+        Ok(())
     }
 }

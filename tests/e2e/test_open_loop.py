@@ -135,8 +135,9 @@ def shared(starts: Sequence[float], works: Sequence[float]) -> NDArray[np.float6
     clock, now = 0.0, 0.0
     for number, start in [*enumerate(starts), (len(starts), np.inf)]:
         while present and now + (present[0][0] - clock) * len(present) <= start:
+            sharing = len(present)
             leaves, who = heapq.heappop(present)
-            now, clock = now + (leaves - clock) * len(present), leaves
+            now, clock = now + (leaves - clock) * sharing, leaves
             times[who] = now - starts[who]
         if number < len(starts):
             clock += (start - now) / len(present) if present else 0.0

@@ -26,6 +26,7 @@ CONTEXT = 3
 CHECKPATCH = ("perl", "scripts/checkpatch.pl", "--no-tree", "--terse", "--show-types", "--no-summary", "--no-signoff")
 """Who sends a patch signs it off: that line is not netwarp's to write."""
 UNAVOIDABLE: Mapping[str, str] = {
+    "ALLOC_WITH_SIZEOF": "kzalloc_obj(), which later series have, is not in 6.1 and 6.12",
     "ARRAY_SIZE": "code for the host's side, which has no such macro",
     "AVOID_BUG": "a BUG_ON() of the kernel's own whose limit changes",
     "AVOID_EXTERNS": "a symbol of the linker's, declared where it is used, as in the files beside it",

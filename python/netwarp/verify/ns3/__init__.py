@@ -76,7 +76,7 @@ def run(network: Dumbbell) -> dict[str, float]:
 
 
 measured = cache(run)
-"""Likewise, once for each network."""
+"""What `run` returns, computed once for each network."""
 
 
 def _words(words: list[str]) -> str:

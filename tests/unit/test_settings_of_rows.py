@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.steps.evaluation import Study
-from netwarp.store.errors import StoreError
-from netwarp.verify.against import moved
-from netwarp.verify.formats import json_text
+from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
+from netwarp.store.held import refuse_other
+from netwarp.verify.against import moved, rows_of
+from netwarp.verify.formats import json_text, markdown
 from netwarp.verify.noise import noise_of
 from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge, program, within
 from netwarp.verify.rows.networks import dumbbell, flow, sharing
@@ -59,13 +60,15 @@ def test_what_is_not_judged_is_not_run(tmp_path: Path) -> None:
 
     (done,) = verify(
         [(Family("Things", (row,)), row)],
-        tmp_path,
+        tmp_path / "new",
         refuse,
         HERE,
         lambda number, count, name: heard.append(count),
     )
     assert [checked.verdict for checked in done.rows] == [Verdict.UNJUDGED]
     assert heard == [0]
+    assert (tmp_path / "new").is_dir(), "the page goes there"
+    assert "validation.svg" not in markdown([done], HERE), "nothing is drawn"
 
 
 def test_noise_varies_every_link_that_does_not_vary_itself() -> None:
@@ -97,7 +100,7 @@ def test_what_a_change_has_moved(tmp_path: Path) -> None:
 
     def against(measured: float) -> list[str]:
         verified = [Verified(Family("Things", (ROW,)), (judge(ROW, [{"a": measured}]),))]
-        found, judged = moved(verified, earlier)
+        found, judged = moved(verified, rows_of(earlier, ["row"]))
         assert judged == 1
         return [one.words for one in found]
 
@@ -109,7 +112,7 @@ def test_what_a_change_has_moved(tmp_path: Path) -> None:
 def test_a_row_without_values_moves_by_its_verdict(tmp_path: Path) -> None:
     earlier = _written(tmp_path / "earlier.json", judge(ROW, [{"a": 100.0}]))
     left_out = Checked(ROW, (), Verdict.UNJUDGED, "another series")
-    found, judged = moved([Verified(Family("Things", (ROW,)), (left_out,))], earlier)
+    found, judged = moved([Verified(Family("Things", (ROW,)), (left_out,))], rows_of(earlier, ["row"]))
     assert [one.words for one in found] == ["row: agrees → not judged"] and judged == 1
 
 
@@ -117,4 +120,20 @@ def test_a_row_without_values_moves_by_its_verdict(tmp_path: Path) -> None:
 def test_a_file_that_is_no_result_of_verify(tmp_path: Path, text: str) -> None:
     (tmp_path / "other.json").write_text(text)
     with pytest.raises(StoreError, match=r"is not a validation\.json"):
-        moved([], tmp_path / "other.json")
+        rows_of(tmp_path / "other.json", ["row"])
+
+
+def test_a_result_without_a_row_in_common(tmp_path: Path) -> None:
+    earlier = _written(tmp_path / "earlier.json", judge(ROW, [{"a": 100.0}]))
+    with pytest.raises(SelectionError, match=r"no row in common with this verification; its rows: row$"):
+        rows_of(earlier, ["other"])
+
+
+def test_a_directory_of_another_setting_is_refused(tmp_path: Path) -> None:
+    place = _written(tmp_path / "validation.json", judge(ROW, [{"a": 100.0}]))
+    refuse_other(place, HERE.head)
+    refuse_other(tmp_path / "none.json", HERE.head)
+    with pytest.raises(PlanMismatchError, match=r"holds another result \(noise: false, not true\); choose another"):
+        refuse_other(place, replace(HERE, noise=True).head)
+    with pytest.raises(PlanMismatchError, match="release"):
+        refuse_other(place, replace(HERE, release="6.18.1").head)

@@ -25,6 +25,7 @@ from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from netwarp.verify.against import Earlier
     from netwarp.verify.setting import Setting
     from netwarp.verify.verifier import Verified
 
@@ -74,7 +75,9 @@ def verify(
         from netwarp.kernels import find_kernel
         from netwarp.steps.study import make_study
         from netwarp.store.errors import SelectionError
+        from netwarp.store.held import refuse_other
         from netwarp.store.making import new_directory
+        from netwarp.verify.against import rows_of
         from netwarp.verify.families import choose
         from netwarp.verify.meter import Meter
         from netwarp.verify.row import Size
@@ -86,10 +89,12 @@ def verify(
         if quick and complete:
             raise SelectionError("--quick and --complete are both given; choose one")
         chosen = choose(rows, Size.QUICK if quick else Size.COMPLETE if complete else Size.USUAL)
+        earlier = rows_of(against, [row.name for _, row in chosen]) if against else None
         found = find_engine(engine, EngineOptions(kernel=kernel))
         place = output or new_directory("verify")
         release = find_kernel(kernel).version if found.spec.name == "uml" else platform.release()
         setting = Setting(release, noise)
+        refuse_other(place / "validation.json", setting.head)
         begun = time.monotonic()
         with Meter(stderr()) as meter:
             make = partial(make_study, jobs=jobs, plots=False, console=stderr(), heard=meter.heard)
@@ -100,8 +105,8 @@ def verify(
             except InterruptedByUser:
                 return INTERRUPTED
         _write(verified, setting, place, junit, as_json=json)
-        if against is not None:
-            _compare(verified, against, as_json=json)
+        if earlier is not None:
+            _compare(verified, f"{against}", earlier, as_json=json)
         say(f"page: {place / 'validation.md'}; {time.monotonic() - begun:.0f} s")
         return _code(verified)
 
@@ -125,12 +130,13 @@ def _write(
         sys.stdout.write(as_text(verified))
 
 
-def _compare(verified: "Sequence[Verified]", other: Path, *, as_json: bool) -> None:
+def _compare(verified: "Sequence[Verified]", other: str, earlier: "Earlier", *, as_json: bool) -> None:
     """Print which rows have moved: to standard output, unless JSON is there."""
     from netwarp.verify.against import moved
 
-    found, judged = moved(verified, other)
-    lines = [f"moved against {other}: {len(found)} of {judged} rows", *(f"  {one.words}" for one in found)]
+    found, judged = moved(verified, earlier)
+    head = f"{len(found)} of {judged} rows" if judged else "neither result has judged a row that both have"
+    lines = [f"moved against {other}: {head}", *(f"  {one.words}" for one in found)]
     if as_json:
         say("\n".join(lines))
     else:

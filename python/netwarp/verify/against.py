@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from netwarp.store.errors import StoreError
+from netwarp.common.words import shortened
+from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.files import read_json
-from netwarp.verify.row import Checked, Range
+from netwarp.verify.row import JUDGED, Checked, Range
 from netwarp.verify.verifier import Verified
 
-_JUDGED = {"agrees", "explained", "misses"}
+Earlier = Mapping[str, Mapping[str, object]]
+"""Another result: each row's `verdict`, and its `values` by label."""
+_LONGEST = 400
+"""The characters of a list of rows in an error."""
 
 
 @dataclass(frozen=True)
@@ -42,31 +46,36 @@ class Moved:
         )
 
 
-def moved(verified: Sequence[Verified], other: Path) -> tuple[list[Moved], int]:
-    """The rows that differ from those of another result's `validation.json`, those with another verdict first and then
-    by how far they moved; and how many rows both have judged.
+def rows_of(path: Path, chosen: Collection[str]) -> Earlier:
+    """The rows of another result's `validation.json`. Raises StoreError, and SelectionError if it has none of those
+    chosen."""
+    rows = read_json(path).get("rows")
+    try:
+        found = {str(row["name"]): {"verdict": str(row["verdict"]), "values": _values(row)} for row in rows}  # type: ignore[union-attr, index, call-overload]
+    except (TypeError, KeyError, AttributeError, ValueError):
+        raise StoreError(f"{path} is not a validation.json of netwarp verify") from None
+    if not found.keys() & {*chosen}:
+        there = shortened(", ".join(map(str, found)), _LONGEST) or "none"
+        raise SelectionError(f"{path} has no row in common with this verification; its rows: {there}")
+    return found
 
-    Runs repeat exactly, so that any difference is the change's. Raises StoreError.
+
+def moved(verified: Sequence[Verified], earlier: Earlier) -> tuple[list[Moved], int]:
+    """The rows that differ from those of another result, those with another verdict first and then by how far they
+    moved; and how many rows both have judged.
+
+    Runs repeat exactly, so that any difference is the change's.
     """
-    earlier = _rows(other)
     both = [
         (checked, earlier[checked.row.name]) for one in verified for checked in one.rows if checked.row.name in earlier
     ]
-    judged = [pair for pair in both if {str(pair[0].verdict), str(pair[1]["verdict"])} & _JUDGED]
+    judged = [pair for pair in both if {str(pair[0].verdict), str(pair[1]["verdict"])} & {*map(str, JUDGED)}]
     found = [one for checked, before in judged if (one := _compare(checked, before))]
     return sorted(found, key=lambda one: (one.verdicts[0] == one.verdicts[1], -(one.steps or 0))), len(judged)
 
 
-def _rows(path: Path) -> Mapping[str, Mapping[str, object]]:
-    rows = read_json(path).get("rows")
-    try:
-        return {row["name"]: {"verdict": row["verdict"], "values": _values(row)} for row in rows}  # type: ignore[union-attr, index, misc, call-overload]
-    except (TypeError, KeyError, AttributeError):
-        raise StoreError(f"{path} is not a validation.json of netwarp verify") from None
-
-
 def _values(row: object) -> dict[str, list[float]]:
-    return {value["label"]: value["measured"] for value in row["values"]}  # type: ignore[index]
+    return {value["label"]: [float(one) for one in value["measured"]] for value in row["values"]}  # type: ignore[index]
 
 
 def _compare(checked: Checked, before: Mapping[str, object]) -> Moved | None:

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL
 from netwarp.verify.formats import part_used
-from netwarp.verify.row import Checked, Verdict
+from netwarp.verify.row import JUDGED, Checked, Verdict
 from netwarp.verify.verifier import Verified
 
 _ROW_IN = 0.19
@@ -64,7 +64,7 @@ def draw(verified: Sequence[Verified], stem: Path) -> list[Path]:
 def _rows(verified: Sequence[Verified]) -> Iterator[Checked]:
     for one in verified:
         for checked in one.rows:
-            if checked.verdict in _LOOKS:
+            if checked.verdict in JUDGED:
                 yield checked
 
 

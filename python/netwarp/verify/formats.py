@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from netwarp.common.junit import Case, Fault, Suite
 from netwarp.common.markdown import escaped, table
-from netwarp.verify.row import Checked, Range, Value, Verdict
+from netwarp.verify.row import JUDGED, Checked, Range, Value, Verdict
 from netwarp.verify.setting import Setting
 from netwarp.verify.verifier import Verified
 
@@ -92,8 +92,9 @@ def _page(verified: Sequence[Verified], setting: Setting) -> Iterator[str]:
     yield ""
     yield "Every seed's value has to be within the tolerance, which was stated before anything was measured."
     yield "[verify.md](verify.md) says what the verdicts mean."
-    yield ""
-    yield f"![How much of its tolerance each value uses]({FIGURE}.svg)"
+    if any(checked.verdict in JUDGED for one in verified for checked in one.rows):
+        yield ""
+        yield f"![How much of its tolerance each value uses]({FIGURE}.svg)"
     for one in verified:
         yield ""
         yield f"## {one.family.title}"
@@ -181,8 +182,7 @@ def json_text(verified: Sequence[Verified], setting: Setting) -> str:
         for one in verified
         for checked in one.rows
     ]
-    found = {"release": setting.release, "noise": setting.noise, "rows": rows}
-    return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps({**setting.head, "rows": rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def suites(verified: Sequence[Verified]) -> list[Suite]:

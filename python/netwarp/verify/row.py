@@ -31,6 +31,10 @@ class Verdict(StrEnum):
     """The row does not speak of this kernel, or of noise, or needs a program that is not installed."""
 
 
+JUDGED = (Verdict.AGREES, Verdict.EXPLAINED, Verdict.MISSES)
+"""The verdicts that compare a measured value with the reference."""
+
+
 class Size(StrEnum):
     """How long the rows of a size take on two CPUs: 2 minutes, 15 minutes, or longer."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from netwarp.values.json_values import Json
 from netwarp.verify.row import Row
 
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
@@ -21,6 +22,11 @@ class Setting:
     def words(self) -> str:
         """The setting in words, for the page."""
         return f"Linux {self.release}{', with noise' if self.noise else ''}"
+
+    @property
+    def head(self) -> dict[str, Json]:
+        """The head of `validation.json`."""
+        return {"release": self.release, "noise": self.noise}
 
     def leaves_out(self, row: Row) -> str:
         """Why a row is not judged here; empty if it is."""

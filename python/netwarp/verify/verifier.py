@@ -10,6 +10,7 @@ from pathlib import Path
 
 from netwarp.scenario import Scenario, load_scenario, parse_scenario
 from netwarp.steps.evaluation import Study
+from netwarp.store.files import make_folder
 from netwarp.store.run_status import RunStatus
 from netwarp.verify.noise import noise_of
 from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge
@@ -47,6 +48,7 @@ def verify(
     reasons = {row.name: setting.leaves_out(row) for _, row in chosen}
     wanted = dict.fromkeys(row.experiment for _, row in chosen if row.experiment and not reasons[row.name])
     studies: dict[Experiment, Study] = {}
+    make_folder(directory)  # also if no row has an experiment, since the page goes there
     for number, experiment in enumerate(wanted):
         begun(number, len(wanted), experiment.name)
         study = make(scenario_of(experiment, noise=setting.noise), directory / experiment.name)

@@ -30,19 +30,19 @@ def dumbbell(
     wire: str = "",
     sweep: str = "",
     more: str = "",
-    seeds: int = 1,
+    seeds: int | None = 1,
     settings: tuple[str, ...] = (),
 ) -> Experiment:
     """An experiment with one bottleneck; `flows`, `wire` (of the bottleneck), `sweep` and `more` are lines of TOML.
 
-    With a trace in `wire`, `rate` is "".
+    With a trace in `wire`, `rate` is "". Without seeds the text lacks them, for a caller that puts them before it.
     """
     axes = f"[sweep]\n{sweep}\n" if sweep else ""
     text = f"""\
 name = "{name}"
 duration = "{duration}"
 warmup = "{warmup}"
-seeds = {seeds}
+{"" if seeds is None else f"seeds = {seeds}"}
 [nodes]
 h1 = {{}}
 r1 = {{ forward = true }}

@@ -73,13 +73,14 @@ def _exit_code(error: Exception) -> int | None:
     """The exit code of an error; None if neither the user nor the machine caused it."""
     # Imported only when there is an error, because they import libraries that half of the commands never need.
     from netwarp.common.agent import AgentError
-    from netwarp.engines.base import EngineError
+    from netwarp.engines.base import EngineError, UnknownEngineError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError
     from netwarp.store.errors import LayoutError, NoResultError, PlanMismatchError, SelectionError, StoreError
     from netwarp.studies.base import StudyError
 
-    if isinstance(error, ScenarioError | PlanMismatchError | SelectionError | NoResultError | LayoutError):
+    wrong_options = PlanMismatchError | SelectionError | NoResultError | LayoutError | UnknownEngineError
+    if isinstance(error, ScenarioError | wrong_options):
         return USAGE
     if isinstance(error, AgentError | EngineError | KernelError | StoreError | StudyError | OSError):
         return ENVIRONMENT

@@ -23,6 +23,10 @@ class EngineError(Exception):
     """This machine cannot run the engine; the message is a sentence that says what is missing and how to fix it."""
 
 
+class UnknownEngineError(EngineError):
+    """No engine has the given name (a usage error)."""
+
+
 class MissingPartError(EngineError):
     """A part of the engine is missing here that could be copied from another machine.
 

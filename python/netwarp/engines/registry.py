@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
-from netwarp.common.words import did_you_mean
-from netwarp.engines.base import BY_DIGEST, Engine, EngineError, EngineOptions, EngineSpec
+from netwarp.common.words import nearest
+from netwarp.engines.base import BY_DIGEST, Engine, EngineError, EngineOptions, EngineSpec, UnknownEngineError
 
 GROUP = "netwarp.engines"
 DEFAULT = "uml"
@@ -60,7 +60,7 @@ def _offered(name: str) -> Find:
     offered = entry_points(group=GROUP, name=name)
     if not offered:
         known = engine_names()
-        raise EngineError(f'There is no engine "{name}"{did_you_mean(name, known)}; there are: {", ".join(known)}.')
+        raise UnknownEngineError(f'There is no engine "{name}"{nearest(name, known)}; there are: {", ".join(known)}.')
     try:
         find: Find = next(iter(offered)).load()
     except Exception as error:  # another package's module may raise anything when it is imported

@@ -68,14 +68,15 @@ def test_a_longer_queue_is_a_concern_and_codel_is_not(tmp_path: Path) -> None:
     assert {one["name"]: one["verdict"] for one in delays["subjects"]} == {
         "codel": "better",
         "pfifo limit 8BDP": "concern",
-        "pfifo": "passes",
+        "pfifo limit 2BDP": "passes",
         "fq_codel": "better",
     }
     assert not (tmp_path / "out/friendly").exists(), "records are kept only if the user asks for them"
-    again = netwarp(
-        "run", "out/friendly.toml", "--case", "codel", "--seeds", "1", "--no-plots", "-o", "again", cwd=tmp_path
-    )
+    again = netwarp("run", "out/friendly.toml", "--case", "codel", "--no-plots", "-o", "again", cwd=tmp_path)
     assert again.code == OK, again.words
+    assert [run.seed for run in open_result(tmp_path / "again").planned] == [1, 2], "the seeds of the suite"
+    other = netwarp("suite", "aqm", "--queue", "codel", "--cases", "bursts", "-o", "out", cwd=tmp_path)
+    assert other.code == USAGE and "out holds another result" in other.words, other.words
 
 
 def test_wrong_subjects(tmp_path: Path) -> None:
@@ -84,9 +85,9 @@ def test_wrong_subjects(tmp_path: Path) -> None:
         "int f(void) { tcp_register_congestion_control(&x); }\n"
     )
     for words, said in (
-        (("cc", "--cc", "cubik"), 'has no congestion control "cubik" (did you mean "cubic"?)'),
-        (("cc", "--cc", "file:./bad.c"), "bad cannot be tested, since all of its runs fail"),
-        (("aqm", "--queue", "pie taget 15ms"), "tc refused"),
+        (("cc", "--cc", "cubik"), 'error: --cc "cubik": the kernel'),
+        (("cc", "--cc", "file:./bad.c"), f'error: --cc "file:{tmp_path}/bad.c" cannot be tested'),
+        (("aqm", "--queue", "pie taget 15ms"), 'error: --queue "pie taget 15ms" cannot be tested: node r1: tc refused'),
     ):
         done = netwarp(
             "suite", *words, "--cases", "bursts" if words[0] == "aqm" else "short-beside", "--seeds", "1", cwd=tmp_path

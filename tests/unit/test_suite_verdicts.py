@@ -11,12 +11,13 @@ import pytest
 from netwarp.analysis.catalogue.metrics import entry_of
 from netwarp.analysis.summary.harm import harm
 from netwarp.common.junit import document
-from netwarp.store.errors import SelectionError
+from netwarp.store.errors import PlanMismatchError, SelectionError
+from netwarp.store.held import refuse_other
 from netwarp.suite.case import Bar, Case, Measure, Subject, Suite
-from netwarp.suite.formats import as_text, json_text, junit, number, spread
+from netwarp.suite.formats import as_text, head_of, json_text, junit, number, spread
 from netwarp.suite.page import markdown
 from netwarp.suite.runner import Assessment, columns_of, experiment_of
-from netwarp.suite.suites import CONTROLS, QUEUES, choose, controls, queues, with_modules
+from netwarp.suite.suites import CONTROLS, QUEUES, choose, controls, names_in, queues, with_modules
 from netwarp.suite.verdict import Judged, Verdict, judge
 from netwarp.verify.verifier import scenario_of
 
@@ -96,9 +97,10 @@ def _assessment() -> Assessment:
 
 def test_the_page_begins_with_what_is_wrong() -> None:
     text = markdown(_assessment(), "Linux 6.12")
-    assert "harms 1, concern 2, reported 1, failed 1, waits 1." in text
-    well, harms, worse = (text.index(words) for words in ("does better", "harms others", "is worse than"))
-    assert well < harms < worse < text.index("## All measures") < text.index("### `case`")
+    assert "Of 6 measures 1 shows harm, 2 raise concerns, 1 is only reported, 1 failed, 1 waits." in text
+    assert "does better" not in text, "no section is empty"
+    harms, worse = (text.index(words) for words in ("harms others", "is worse than"))
+    assert harms < worse < text.index("## All measures") < text.index("### `case`")
     assert "- **case**, harm to CUBIC's goodput: 0.8, where cubic has 0.5" in text
     assert "- **case**, utilisation: 0.8, where 0.9 is asked for" in text
     assert "| case | harm to CUBIC's goodput | ✗ 0.8 (0.7 to 0.9) | 0.5 (0.4 to 0.6) |" in text
@@ -108,7 +110,7 @@ def test_the_page_begins_with_what_is_wrong() -> None:
 def test_formats() -> None:
     assessment = _assessment()
     assert "✗ harms: case: harm to CUBIC's goodput 0.8; cubic 0.5 (0.4 to 0.6)" in as_text(assessment)
-    rows = json.loads(json_text(assessment))["measures"]
+    rows = json.loads(json_text(assessment, "6.12"))["measures"]
     assert rows[0]["limit"] == pytest.approx(0.65)
     assert rows[0]["subjects"][0] == {"name": "mine", "verdict": "harms", "values": [0.9, 0.8, 0.7]}
     root = ElementTree.fromstring(document("netwarp suite cc", junit(assessment)))
@@ -128,7 +130,8 @@ def test_formats() -> None:
 def test_every_case_is_a_scenario_with_every_subject(suite: Suite, case: Case) -> None:
     subjects = columns_of(suite, [Subject("reno" if suite is CONTROLS else "red limit 9", "mine")])
     assert case.experiment is not None
-    scenario = scenario_of(experiment_of(case, subjects))
+    scenario = scenario_of(experiment_of(case, subjects, seeds=3))
+    assert scenario.seeds == (1, 2, 3)
     assert [one.name for one in scenario.cases] == [*(["alone"] if case.lone else []), *(one.name for one in subjects)]
     assert case.measures and case.sets
     assert any(measure.metric.startswith("harm_") for measure in case.measures) == bool(case.lone)
@@ -168,6 +171,39 @@ def test_the_choice_of_cases() -> None:
         choose(CONTROLS, reno, ["loses"], quick=False)
 
 
+def test_an_option_that_names_no_case_is_refused() -> None:
+    assert names_in(None) == [] and names_in(" losses,mixed,") == ["losses", "mixed"]
+    for wrong in ("", ",", " , "):
+        with pytest.raises(SelectionError, match="--cases names no case"):
+            names_in(wrong)
+
+
+def test_another_suite_does_not_replace_this_one(tmp_path: Path) -> None:
+    place = tmp_path / "suite.json"
+    place.write_text(json_text(_assessment(), "6.12"))
+    mine = [Subject("mine", "mine")]
+    same = head_of(CONTROLS, mine, [CASE, WAITS], 3, "6.12")
+    refuse_other(place, same)
+    others = (
+        head_of(QUEUES, mine, [CASE, WAITS], 3, "6.12"),
+        head_of(CONTROLS, [Subject("reno", "reno")], [CASE, WAITS], 3, "6.12"),
+        head_of(CONTROLS, mine, [CASE], 3, "6.12"),
+        head_of(CONTROLS, mine, [CASE, WAITS], 2, "6.12"),
+        head_of(CONTROLS, mine, [CASE, WAITS], 3, "6.18"),
+    )
+    for other in others:
+        with pytest.raises(PlanMismatchError, match="holds another result"):
+            refuse_other(place, other)
+
+
+def test_the_baseline_is_not_compared_with_itself() -> None:
+    rows = [_judge(FULL, [0.9], [0.9]), _judge(BOUND, [0.8], [0.8])]
+    text = markdown(Assessment(CONTROLS, (Subject("cubic", "cubic"),), {"A group": rows}, 1), "Linux 6.12")
+    assert "### Where cubic misses a bound" in text and "### Where cubic is worse" not in text
+    assert "Of 2 measures 1 raises a concern, 1 passes." in text
+    assert "one seed for each" in text
+
+
 def test_the_choice_of_subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.c").write_text(
@@ -176,14 +212,22 @@ def test_the_choice_of_subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert controls(["file:./x.c window=3"]) == [Subject(f"file:{tmp_path}/x.c window=3", "mine")]
     twice = controls(["file:./x.c window=3", "file:./x.c window=4"])
     assert len({one.name for one in twice}) == 2, "the same module with other parameters has a name of its own"
-    for wrong, said in ((["reno", "reno"], '"reno" is given twice'), (["file:./y.c"], "cannot be read")):
+    for wrong, said in (
+        (["reno", "reno"], '"reno" is given twice'),
+        (["file:./y.c"], '--cc "file:./y.c": .* cannot be read'),
+        ([""], '--cc "": a congestion control is a name'),
+        (["file:"], '--cc "file:": a congestion control is a name'),
+        (["renö"], '--cc "renö": a congestion control is a name'),
+    ):
         with pytest.raises(SelectionError, match=said):
             controls(wrong)
     with pytest.raises(SelectionError, match="written as in tc"):
         queues(["  "])
     red = "red " + "x" * 200
-    assert [one.name for one in queues([red, "pie", "pfifo limit 9"])] == ["red", "pie", "pfifo limit 9"]
+    assert [one.name for one in queues(["codel limit 30", "pie", "pfifo"])] == ["codel limit 30", "pie", "pfifo"]
     assert [len(one.name) for one in queues([red, "red limit 9"])] == [100, 11]
+    names = [one.name for one in columns_of(QUEUES, queues(["pfifo"]))]
+    assert names == ["pfifo", "pfifo limit 2BDP", "fq_codel"]
     assert with_modules(QUEUES, queues(["dualpi2"]), []).modules == ("sch_dualpi2.c",)
     assert with_modules(QUEUES, queues(["codel"]), []).modules == ()
 

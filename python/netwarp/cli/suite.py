@@ -75,8 +75,8 @@ def cc(
     Parameters
     ----------
     cc
-        A congestion control of the kernel, or file:./x.c, a module's C file, with its parameters; may be given several
-        times.
+        A congestion control of the kernel, or a module's C file, with its parameters: yours (file:./x.c) or one of the
+        gallery (file:tcp_copa.c). May be given several times.
     cases
         Only these cases or groups, by name, separated by commas; default: all, and those of BBR's draft for controls
         whose names begin with bbr.
@@ -155,28 +155,39 @@ def _run(suite: "Suite", subjects: "Sequence[Subject]", asked: _Asked) -> int:
     from netwarp.engines import EngineOptions, find_engine
     from netwarp.kernels import find_kernel
     from netwarp.steps.study import make_study
+    from netwarp.store.held import refuse_other
     from netwarp.store.making import new_directory
+    from netwarp.suite.formats import head_of
     from netwarp.suite.runner import run
-    from netwarp.suite.suites import choose
+    from netwarp.suite.suites import choose, names_in
     from netwarp.verify.verifier import InterruptedByUser
 
     positive("--jobs", asked.jobs)
     positive("--seeds", asked.seeds)
-    names = [name.strip() for name in (asked.cases or "").split(",") if name.strip()]
-    chosen = choose(suite, subjects, names, quick=asked.quick)
+    chosen = choose(suite, subjects, names_in(asked.cases), quick=asked.quick)
     engine = find_engine(None, EngineOptions(kernel=asked.kernel))
     place = asked.output or new_directory(f"suite-{suite.name}")
-    seeds = range(1, 1 + (asked.seeds or (_QUICK_SEEDS if asked.quick else _USUAL_SEEDS)))
-    make = partial(make_study, engine=engine, seeds=seeds, jobs=asked.jobs, plots=False, console=stderr())
+    seeds = asked.seeds or (_QUICK_SEEDS if asked.quick else _USUAL_SEEDS)
+    release = find_kernel(asked.kernel).version
+    refuse_other(place / "suite.json", head_of(suite, subjects, [case for _, case in chosen], seeds, release))
+    make = partial(make_study, engine=engine, jobs=asked.jobs, plots=False, console=stderr())
     try:
-        assessment = run(suite, chosen, subjects, place, lambda one, there: make(one, directory=there), keep=asked.keep)
+        assessment = run(
+            suite,
+            chosen,
+            subjects,
+            place,
+            lambda one, there: make(one, directory=there),
+            seeds=seeds,
+            keep=asked.keep,
+        )
     except InterruptedByUser:
         return INTERRUPTED
-    _write(assessment, place, asked, f"Linux {find_kernel(asked.kernel).version}")
+    _write(assessment, place, asked, release)
     return _code(assessment)
 
 
-def _write(assessment: "Assessment", place: Path, asked: _Asked, measured_on: str) -> None:
+def _write(assessment: "Assessment", place: Path, asked: _Asked, release: str) -> None:
     from netwarp.common.junit import document
     from netwarp.store.files import write_text
     from netwarp.suite.figure import draw
@@ -184,12 +195,12 @@ def _write(assessment: "Assessment", place: Path, asked: _Asked, measured_on: st
     from netwarp.suite.page import FIGURE, markdown
 
     draw(assessment, place / FIGURE)
-    write_text(place / "suite.md", markdown(assessment, measured_on))
-    write_text(place / "suite.json", f"{json_text(assessment)}\n")
+    write_text(place / "suite.md", markdown(assessment, f"Linux {release}"))
+    write_text(place / "suite.json", f"{json_text(assessment, release)}\n")
     if asked.junit is not None:
         write_text(asked.junit, document(f"netwarp suite {assessment.suite.name}", junit(assessment)))
     if asked.json:
-        write_json(json_text(assessment))
+        write_json(json_text(assessment, release))
     else:
         sys.stdout.write(as_text(assessment))
     say(f"page: {place / 'suite.md'}")

@@ -22,12 +22,14 @@ def _control(value: object, handler: ValidatorFunctionWrapHandler, info: Validat
     return handler(value)
 
 
+CC_PATTERN = r"^[a-z][a-z0-9_]{0,14}$"
+"""The names of congestion controls in the kernel."""
 CongestionControl = Annotated[
     str,
-    Field(pattern=(_CC := r"^[a-z][a-z0-9_]{0,14}$")),
+    Field(pattern=CC_PATTERN),
     WrapValidator(_control),
     PlainSerializer(control_identity),
-    kind("congestion control", "cubic", "bbr", "file:./tcp_mine.c window=50", pattern=f"{_CC}|^file:.+$"),
+    kind("congestion control", "cubic", "bbr", "file:./tcp_mine.c window=50", pattern=f"{CC_PATTERN}|^file:.+$"),
 ]
 TOOL = "The generator of the traffic."
 CC = (

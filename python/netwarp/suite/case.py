@@ -98,11 +98,16 @@ class Subject:
 
 @dataclass(frozen=True)
 class Suite:
-    """Groups of cases for one kind of subject, and the references beside it, of which the first is the baseline."""
+    """Groups of cases for one kind of subject, and the references beside it, of which the first is the baseline.
+
+    `option` is the option that names a subject; `trial` a second of traffic, which shows whether a subject is usable.
+    """
 
     name: str
+    option: str
     title: str
     sources: str
+    trial: Case
     references: tuple[Subject, ...]
     groups: tuple[Group, ...]
     modules: tuple[str, ...] = field(default=())

@@ -12,12 +12,14 @@ from matplotlib.patches import Patch, Rectangle
 
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL, pale
-from netwarp.suite.formats import MARKS, number, unit_of
+from netwarp.suite.formats import MARKS, number, seeds_of, unit_of
 from netwarp.suite.runner import Assessment
 from netwarp.suite.verdict import Judged, Verdict
 
 _ROW_IN, _GROUP_IN, _FOOT_IN = 0.2, 0.36, 0.3
 _EDGE_IN, _GAP_IN = 0.14, 0.12
+_NAME_LINES = 4
+"""The most lines of a subject's name above its column, where a queue has its options."""
 _FILLS = {
     Verdict.HARMS: CATEGORICAL[1],
     Verdict.CONCERN: pale(CATEGORICAL[4]),
@@ -47,7 +49,7 @@ def draw(assessment: Assessment, stem: Path) -> list[Path]:
     title = f"{assessment.suite.title}: {', '.join(one.name for one in assessment.subjects)}"
     baseline = assessment.suite.baseline.name
     subtitle = (
-        f"median of {assessment.seeds} seeds, coloured by comparison with {baseline}, whose own seeds are the margin"
+        f"median of {seeds_of(assessment)}, coloured by comparison with {baseline}, whose own seeds are the margin"
     )
     shown = [one for one in _FILLS if any(one in row.verdicts.values() for row in assessment.judged)]
     handles = [_handle(one, baseline) for one in shown]
@@ -55,14 +57,16 @@ def draw(assessment: Assessment, stem: Path) -> list[Path]:
         width_in = style.width_in()
         room_in = width_in - 2 * _EDGE_IN
         foot_in = _FOOT_IN + style.legend_rows_in([str(one.get_label()) for one in handles], room_in)
-        head_in = style.head_in(title, subtitle, _EDGE_IN) + 0.1
+        grid = _grid(lines, assessment)
+        above_in = style.line_in(8) * max(name.count("\n") for name in grid.names)
+        head_in = style.head_in(title, subtitle, _EDGE_IN) + above_in
         height_in = head_in + inside_in + foot_in
         figure = style.new_figure(height_in)
         axes = figure.add_axes((0, foot_in / height_in, 1, inside_in / height_in))
         axes.set_xlim(0, width_in)
         axes.set_ylim(inside_in, 0)
         axes.axis("off")
-        _draw_lines(axes, lines, assessment)
+        _draw_lines(axes, lines, assessment, grid)
         style.head(figure, title, subtitle, _EDGE_IN / width_in)
         style.legend_below(figure, handles, _EDGE_IN / width_in, 0.12, room_in)
         return style.save(figure, stem)
@@ -74,22 +78,38 @@ def _handle(verdict: Verdict, baseline: str) -> Patch:
     return Patch(facecolor=_FILLS[verdict], edgecolor="#bbbbbb", label=label)
 
 
-def _draw_lines(axes: Axes, lines: Sequence[_Line], assessment: Assessment) -> None:
-    """Draw the names of the columns, and every line."""
+@dataclass(frozen=True)
+class _Grid:
+    """The columns: where the measures' words and the cells begin, the width of a cell, and the names above, broken."""
+
+    words_in: float
+    cells_in: float
+    cell_in: float
+    names: tuple[str, ...]
+
+
+def _grid(lines: Sequence[_Line], assessment: Assessment) -> _Grid:
     size = style.points(8)
     texts = [(one.case, _words(one.judged)) for one in lines if one.judged]
-    first_in = max(style.text_in(case, size) for case, _ in texts)
-    second_in = max(style.text_in(words, size) for _, words in texts)
-    left_in = _EDGE_IN + first_in + _GAP_IN + second_in + _GAP_IN
-    names = [one.name for one in assessment.columns]
-    cell_in = (style.width_in() - left_in - _EDGE_IN) / len(names)
-    for at, name in enumerate(names):
-        own = at < len(assessment.subjects)
-        words = style.fitted(name, size, cell_in - 0.04, 2, bold=own)
-        middle = left_in + (at + 0.5) * cell_in
-        axes.text(middle, 0.16, words, ha="center", va="bottom", fontsize=size, fontweight="bold" if own else "normal")
+    words_in = _EDGE_IN + max(style.text_in(case, size) for case, _ in texts) + _GAP_IN
+    cells_in = words_in + max(style.text_in(words, size) for _, words in texts) + _GAP_IN
+    cell_in = (style.width_in() - cells_in - _EDGE_IN) / len(assessment.columns)
+    names = [
+        style.fitted(one.name, size, cell_in - 0.04, _NAME_LINES, bold=one in assessment.subjects)
+        for one in assessment.columns
+    ]
+    return _Grid(words_in, cells_in, cell_in, tuple(names))
+
+
+def _draw_lines(axes: Axes, lines: Sequence[_Line], assessment: Assessment, grid: _Grid) -> None:
+    """Draw the names of the columns, and every line."""
+    size = style.points(8)
+    for at, (one, name) in enumerate(zip(assessment.columns, grid.names, strict=True)):
+        weight = "bold" if one in assessment.subjects else "normal"
+        middle = grid.cells_in + (at + 0.5) * grid.cell_in
+        axes.text(middle, 0.16, name, ha="center", va="bottom", fontsize=size, fontweight=weight)
     for line in lines:
-        _draw_line(axes, line, names, (_EDGE_IN, _EDGE_IN + first_in + _GAP_IN, left_in), cell_in)
+        _draw_line(axes, line, [one.name for one in assessment.columns], grid)
 
 
 def _legend(baseline: str) -> dict[Verdict, str]:
@@ -128,21 +148,19 @@ def _words(judged: Judged | None) -> str:
     return f"{judged.measure.words}{f', {unit}' if unit else ''}"
 
 
-def _draw_line(
-    axes: Axes, line: _Line, names: Sequence[str], at_in: tuple[float, float, float], cell_in: float
-) -> None:
+def _draw_line(axes: Axes, line: _Line, names: Sequence[str], grid: _Grid) -> None:
     size = style.points(8)
     middle = line.top_in + _ROW_IN / 2
     if line.judged is None:
-        axes.text(at_in[0], line.top_in + _GROUP_IN - 0.08, line.title, fontsize=style.points(9), fontweight="bold")
+        axes.text(_EDGE_IN, line.top_in + _GROUP_IN - 0.08, line.title, fontsize=style.points(9), fontweight="bold")
         return
-    axes.text(at_in[0], middle, line.case, fontsize=size, va="center")
-    axes.text(at_in[1], middle, _words(line.judged), fontsize=size, va="center", color=style.MUTED)
+    axes.text(_EDGE_IN, middle, line.case, fontsize=size, va="center")
+    axes.text(grid.words_in, middle, _words(line.judged), fontsize=size, va="center", color=style.MUTED)
     for at, name in enumerate(names):
         verdict, values = line.judged.verdicts[name], line.judged.values[name]
-        left = at_in[2] + at * cell_in
+        left = grid.cells_in + at * grid.cell_in
         place = (left + 0.02, line.top_in + 0.01)
-        axes.add_patch(Rectangle(place, cell_in - 0.04, _ROW_IN - 0.02, facecolor=_FILLS[verdict], linewidth=0))
+        axes.add_patch(Rectangle(place, grid.cell_in - 0.04, _ROW_IN - 0.02, facecolor=_FILLS[verdict], linewidth=0))
         words = f"{MARKS[verdict]} {number(median(values))}".strip() if values else "not measured"
         colour = "white" if verdict in _WHITE else style.INK
-        axes.text(left + cell_in / 2, middle, words, fontsize=size, ha="center", va="center", color=colour)
+        axes.text(left + grid.cell_in / 2, middle, words, fontsize=size, ha="center", va="center", color=colour)

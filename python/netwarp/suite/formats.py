@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from netwarp.analysis.catalogue.metrics import entry_of
-from netwarp.common.junit import Case, Fault
+from netwarp.common.junit import Case as JunitCase
+from netwarp.common.junit import Fault
 from netwarp.common.junit import Suite as JunitSuite
-from netwarp.suite.case import Measure
+from netwarp.suite.case import Case, Measure, Subject, Suite
 from netwarp.suite.runner import Assessment
 from netwarp.suite.verdict import BAD, Judged, Verdict
+from netwarp.values.json_values import Json
 
 MARKS = {
     Verdict.HARMS: "✗",
@@ -23,6 +25,16 @@ MARKS = {
     Verdict.FAILED: "?",
     Verdict.WAITS: "–",
 }
+_VERBS = {
+    Verdict.HARMS: ("shows harm", "show harm"),
+    Verdict.CONCERN: ("raises a concern", "raise concerns"),
+    Verdict.PASSES: ("passes", "pass"),
+    Verdict.BETTER: ("is better", "are better"),
+    Verdict.REPORTED: ("is only reported", "are only reported"),
+    Verdict.FAILED: ("failed", "failed"),
+    Verdict.WAITS: ("waits", "wait"),
+}
+"""Each verdict as the verb of a sentence about one measure, and about several."""
 _FAULTS = {
     Verdict.HARMS: Fault.FAILURE,
     Verdict.CONCERN: Fault.FAILURE,
@@ -67,9 +79,15 @@ def sentence(judged: Judged, name: str, baseline: str) -> str:
 
 
 def counts(assessment: Assessment, name: str) -> str:
-    """How often a subject has each verdict."""
+    """How often a subject has each verdict: "of 3 measures 1 raises a concern, 2 pass"."""
     found = Counter(one.verdicts[name] for one in assessment.judged)
-    return ", ".join(f"{verdict} {found[verdict]}" for verdict in Verdict if found[verdict])
+    parts = [f"{found[verdict]} {_VERBS[verdict][found[verdict] > 1]}" for verdict in Verdict if found[verdict]]
+    return f"of {found.total()} measure{'s' * (found.total() != 1)} {', '.join(parts)}"
+
+
+def seeds_of(assessment: Assessment) -> str:
+    """The number of seeds in words: "3 seeds"."""
+    return f"{assessment.seeds} seeds" if assessment.seeds > 1 else "one seed"
 
 
 def as_text(assessment: Assessment) -> str:
@@ -86,8 +104,22 @@ def _lines(assessment: Assessment) -> Iterator[str]:
                 yield f"  {MARKS[verdict]} {verdict}: {sentence(one, subject.name, assessment.suite.baseline.name)}"
 
 
-def json_text(assessment: Assessment) -> str:
-    """Every measure with its values, limit and verdicts."""
+def head_of(
+    suite: Suite, subjects: Sequence[Subject], cases: Iterable[Case], seeds: int, release: str
+) -> dict[str, Json]:
+    """The head of `suite.json`: everything that decides the rest. `release` is the kernel's."""
+    return {
+        "suite": suite.name,
+        "release": release,
+        "subjects": [{"value": one.value, "name": one.name} for one in subjects],
+        "modules": list(suite.modules),
+        "cases": list(dict.fromkeys(one.name for one in cases)),
+        "seeds": seeds,
+    }
+
+
+def json_text(assessment: Assessment, release: str) -> str:
+    """The head, and every measure with its values, limit and verdicts."""
     rows = [
         {
             "group": group,
@@ -109,8 +141,9 @@ def json_text(assessment: Assessment) -> str:
         for group, judged in assessment.groups.items()
         for one in judged
     ]
-    data = {"suite": assessment.suite.name, "subjects": [vars(one) for one in assessment.subjects], "measures": rows}
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    cases = [one.case for one in assessment.judged]
+    head = head_of(assessment.suite, assessment.subjects, cases, assessment.seeds, release)
+    return json.dumps({**head, "measures": rows}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def junit(assessment: Assessment) -> list[JunitSuite]:
@@ -122,9 +155,9 @@ def junit(assessment: Assessment) -> list[JunitSuite]:
     ]
 
 
-def _case(judged: Judged, name: str, assessment: Assessment) -> Case:
+def _case(judged: Judged, name: str, assessment: Assessment) -> JunitCase:
     verdict = judged.verdicts[name]
     fault = _FAULTS.get(verdict)
     words = f"{judged.label}: {judged.measure.words}" if judged.measure else judged.label
     message = f"{verdict}: {sentence(judged, name, assessment.suite.baseline.name)}" if fault else ""
-    return Case(words, fault, message, judged.case.asks)
+    return JunitCase(words, fault, message, judged.case.asks)

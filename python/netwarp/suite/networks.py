@@ -63,9 +63,18 @@ def case(
     modules: Sequence[str] = (),
     **network: Any,
 ) -> Case:
-    """A case on the dumbbell; `network` is what differs from 40 s of 10 Mbit/s, 40 ms and one BDP of buffer."""
+    """A case on the dumbbell; `network` is what differs from 40 s of 10 Mbit/s, 40 ms and one BDP of buffer.
+
+    Its text has no seeds: `experiment_of` adds those of the suite.
+    """
     points = ", ".join(f'"{one}"' if isinstance(one, str) else str(one) for one in axis.points) if axis else ""
-    usual: dict[str, Any] = {"duration": "40s", "warmup": "10s", "rate": f"{RATE_MBPS}mbit", "delay": "20ms"}
+    usual: dict[str, Any] = {
+        "seeds": None,
+        "duration": "40s",
+        "warmup": "10s",
+        "rate": f"{RATE_MBPS}mbit",
+        "delay": "20ms",
+    }
     usual |= {"queue": "pfifo limit 1BDP", "sweep": f'"{axis.path}" = [{points}]' if axis else ""}
     experiment = dumbbell(name, flows="\n".join(flows), **(usual | network))
     if modules:

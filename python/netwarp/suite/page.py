@@ -7,8 +7,9 @@ from itertools import groupby
 from statistics import median
 
 from netwarp.common.markdown import escaped
+from netwarp.common.words import capital
 from netwarp.suite.case import Bar, Case, Measure, Subject
-from netwarp.suite.formats import MARKS, counts, number, spread, unit_of
+from netwarp.suite.formats import MARKS, counts, number, seeds_of, spread, unit_of
 from netwarp.suite.runner import Assessment
 from netwarp.suite.verdict import Judged, Verdict
 
@@ -20,7 +21,7 @@ _HEADS = {
     Verdict.CONCERN: "Where {name} is worse than {baseline}, or than a bound",
     Verdict.FAILED: "What failed",
 }
-_NOTHING = {Verdict.BETTER: "Nothing that was measured.", Verdict.HARMS: "Nowhere.", Verdict.CONCERN: "Nowhere."}
+_HEADS_OF_BASELINE = {Verdict.CONCERN: "Where {name} misses a bound", Verdict.FAILED: "What failed"}
 
 
 def markdown(assessment: Assessment, measured_on: str) -> str:
@@ -35,8 +36,8 @@ def _page(assessment: Assessment, measured_on: str) -> Iterator[str]:
     yield ""
     others = " and ".join(f"`{one.name}`" for one in suite.references)
     yield (
-        f"Made by `netwarp suite {suite.name}` on {measured_on}, from {suite.sources}; beside {others}, with the same "
-        f"{assessment.seeds} seeds for all."
+        f"Made by `netwarp suite {suite.name}` on {measured_on}, from {suite.sources}; beside {others}, "
+        f"{seeds_of(assessment)} for each, the same for all."
     )
     for subject in assessment.subjects:
         yield from _in_short(assessment, subject)
@@ -58,16 +59,16 @@ def _in_short(assessment: Assessment, subject: Subject) -> Iterator[str]:
     baseline = assessment.suite.baseline.name
     yield ""
     yield f"## `{subject.name}`"
-    yield f"{counts(assessment, subject.name)}." + (f" It is `{subject.value}`." * (subject.value != subject.name))
-    for verdict, head in _HEADS.items():
+    yield f"{capital(counts(assessment, subject.name))}." + (
+        f" It is `{subject.value}`." * (subject.value != subject.name)
+    )
+    for verdict, head in (_HEADS_OF_BASELINE if subject.name == baseline else _HEADS).items():
         rows = [one for one in assessment.judged if one.verdicts[subject.name] == verdict]
-        if subject.name == baseline and verdict in (Verdict.BETTER, Verdict.HARMS):
-            continue  # it is what others are compared with
-        if not rows and verdict not in _NOTHING:
+        if not rows:
             continue
         yield ""
         yield f"### {head.format(name=escaped(subject.name), baseline=escaped(baseline))}"
-        yield from _bullets(rows, subject.name, baseline) if rows else [_NOTHING[verdict]]
+        yield from _bullets(rows, subject.name, baseline)
 
 
 def _bullets(rows: Sequence[Judged], name: str, baseline: str) -> Iterator[str]:

@@ -8,13 +8,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from netwarp.scenario import Scenario
+from netwarp.scenario import Scenario, ScenarioError
 from netwarp.steps.evaluation import Study
 from netwarp.store.errors import SelectionError
-from netwarp.store.files import write_text
+from netwarp.store.files import make_folder, write_text
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import CASE, axis_text
 from netwarp.suite.case import LONE, Case, Group, Subject, Suite
@@ -60,44 +61,60 @@ def run(
     directory: Path,
     make: Make,
     *,
+    seeds: int,
     keep: bool = False,
 ) -> Assessment:
-    """Run these cases in `directory` and judge them.
+    """Run these cases with the seeds from 1 on in `directory`, and judge them.
 
     The scenario of each stays there as `NAME.toml`; its result, `NAME`, only if `keep`, since each of its runs has
     records of some MB. Raises ScenarioError, EngineError, StoreError, InterruptedByUser, and SelectionError for a
-    subject that fails throughout the first case.
+    subject that is not usable.
     """
+    make_folder(directory)
+    for subject in subjects:
+        _refuse_unusable(suite, subject, directory, make)
     groups: dict[str, list[Judged]] = defaultdict(list)
-    columns, seeds = columns_of(suite, subjects), 0
+    columns = columns_of(suite, subjects)
     for group, case in chosen:
         if case.experiment is None:
             waits = {one.name: Verdict.WAITS for one in subjects}
             groups[group.title].append(Judged(case, None, "", {}, waits, reason=case.waits))
             continue
-        experiment = experiment_of(case, columns, suite.modules)
+        experiment = experiment_of(case, columns, suite.modules, seeds)
         study = make(scenario_of(experiment), directory / case.name)
         if study.execution.interrupted:
             raise InterruptedByUser
-        if not groups:
-            _refuse_unusable(study, subjects)
         groups[group.title] += _judge(case, study, columns, suite.baseline.name)
-        seeds = max(seeds, study.summary["seed"].n_unique())
         write_text(directory / f"{case.name}.toml", experiment.text)
         if not keep:
             shutil.rmtree(study.path)
     return Assessment(suite, tuple(subjects), groups, seeds)
 
 
-def _refuse_unusable(study: Study, subjects: Sequence[Subject]) -> None:
-    """Raise SelectionError if all runs of a subject failed: it does not compile, or tc refuses it."""
-    for subject in subjects:
-        own = [one for one in study.result.outcomes() if one.run.point[CASE] == subject.name]
-        if all(one.status == RunStatus.FAILED for one in own):
-            raise SelectionError(f"{subject.name} cannot be tested, since all of its runs fail: {own[0].reason}")
+def _refuse_unusable(suite: Suite, subject: Subject, directory: Path, make: Make) -> None:
+    """Raise SelectionError if a subject does not run: it does not compile, or the kernel or tc refuses it.
+
+    The baseline runs beside it, so that a module which does not compile is a failed run, not an error of the engine's.
+    """
+    if subject in suite.references:
+        return
+    columns = (replace(subject, name="subject"), replace(suite.baseline, name="baseline"))
+    given = f'{suite.option} "{subject.value}"'
+    with TemporaryDirectory(prefix=f".{suite.trial.name}-", dir=directory) as place:
+        try:
+            study = make(scenario_of(experiment_of(suite.trial, columns, suite.modules)), Path(place))
+        except ScenarioError as error:
+            raise SelectionError(
+                f"{given}: {'; '.join(dict.fromkeys(one.message for one in error.problems))}"
+            ) from None
+        if study.execution.interrupted:
+            raise InterruptedByUser
+        for outcome in study.result.outcomes():
+            if outcome.run.point[CASE] == "subject" and outcome.status == RunStatus.FAILED:
+                raise SelectionError(f"{given} cannot be tested: {outcome.reason}")
 
 
-def experiment_of(case: Case, columns: Sequence[Subject], modules: Sequence[str] = ()) -> Experiment:
+def experiment_of(case: Case, columns: Sequence[Subject], modules: Sequence[str] = (), seeds: int = 1) -> Experiment:
     """The experiment of a case with these subjects as cases of its scenario. `modules` are loaded in all of them."""
     if case.experiment is None:
         raise ValueError(f"{case.name} has no experiment")
@@ -105,7 +122,7 @@ def experiment_of(case: Case, columns: Sequence[Subject], modules: Sequence[str]
     lone = {LONE: {case.lone: 0}} if case.lone else {}
     text = "".join(_case_text(name, one) for name, one in (lone | settings).items())
     loaded = f"modules = {_toml(list(modules))}\n" if modules else ""
-    return replace(case.experiment, text=f"{loaded}{case.experiment.text}\n{text}")
+    return replace(case.experiment, text=f"seeds = {seeds}\n{loaded}{case.experiment.text}\n{text}")
 
 
 def _case_text(name: str, settings: Mapping[str, object]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from netwarp.common.words import nearest
+from netwarp.common.words import nearest, shortened
+from netwarp.flows.kind import CC_PATTERN
 from netwarp.modules.named import FILE, is_file, load_control, load_module, shipped_modules
 from netwarp.store.errors import SelectionError
 from netwarp.suite.case import LONE, Case, Group, Subject, Suite
@@ -19,25 +21,44 @@ from netwarp.suite.cases.cc.itself import ITSELF
 from netwarp.suite.cases.cc.mixed import MIXED
 from netwarp.suite.cases.cc.others import OTHERS
 from netwarp.suite.cases.cc.paths import PATHS
+from netwarp.suite.networks import CONTROL, QUEUE, bulk, case
 
 _LONGEST = 100
 """The characters of a case's name."""
 
+
+def _trial(path: str) -> Case:
+    """A second of traffic with the subject there."""
+    return case("trial", "The subject is usable.", "", (), (bulk("subject"),), sets=(path,), duration="1s", warmup="0s")
+
+
 CONTROLS = Suite(
     "cc",
+    "--cc",
     "Congestion controls",
     "RFC 9743; R. Ware et al.: Beyond Jain's Fairness Index, HotNets 2019",
+    _trial(CONTROL),
     (Subject("cubic", "cubic"), Subject("bbr", "bbr")),
     (ALONE, ITSELF, OTHERS, MIXED, PATHS, BBR),
 )
 
 QUEUES = Suite(
     "aqm",
+    "--queue",
     "Queues",
     "RFC 7928",
-    (Subject("pfifo limit 2BDP", "pfifo"), Subject("fq_codel", "fq_codel")),
+    _trial(QUEUE),
+    (Subject("pfifo limit 2BDP", "pfifo limit 2BDP"), Subject("fq_codel", "fq_codel")),
     (SENDERS, LOAD, TRAFFIC),
 )
+
+
+def names_in(cases: str | None) -> list[str]:
+    """The names of cases and groups in an option, which commas separate. Raises SelectionError if it names none."""
+    names = [name.strip() for name in (cases or "").split(",") if name.strip()]
+    if cases is not None and not names:
+        raise SelectionError("--cases names no case; leave it out for all of them")
+    return names
 
 
 def choose(suite: Suite, subjects: Sequence[Subject], names: Sequence[str], *, quick: bool) -> list[tuple[Group, Case]]:
@@ -72,11 +93,16 @@ def controls(values: Sequence[str]) -> list[Subject]:
 def _control(value: str) -> Subject:
     """A control; a file of the user's by its absolute path, since the scenarios of cases are elsewhere."""
     if not is_file(value):
+        if not re.fullmatch(CC_PATTERN, value):
+            raise SelectionError(
+                f'--cc "{value}": a congestion control is a name of the kernel\'s, such as reno, or a C file, such as '
+                f"{FILE}./x.c"
+            )
         return Subject(value, value)
     try:
         name = str(load_control(value, Path()))
     except ValueError as error:
-        raise SelectionError(str(error)) from None
+        raise SelectionError(f'--cc "{value}": {error}') from None
     place, *parameters = value.removeprefix(FILE).split()
     return Subject(" ".join([FILE + _found(place), *parameters]), name)
 
@@ -94,20 +120,11 @@ def with_modules(suite: Suite, subjects: Sequence[Subject], files: Sequence[str]
 
 
 def queues(values: Sequence[str]) -> list[Subject]:
-    """Lines of queues as subjects, called by their disciplines where these differ. Raises SelectionError."""
+    """Lines of queues as subjects, called as they are written. Raises SelectionError."""
     lines = [" ".join(value.split()) for value in values]
     if not all(lines):
-        raise SelectionError('a queue is written as in tc, such as "pie target 15ms"')
-    every = {*lines, *(one.value for one in QUEUES.references)}
-    return _distinct(Subject(line, _name(line, every)) for line in lines)
-
-
-def _name(line: str, every: Collection[str]) -> str:
-    """The discipline of a queue, or, if others have it too, its whole line, as far as a case's name may be long."""
-    discipline = line.split(maxsplit=1)[0]
-    if sum(one.split()[0] == discipline for one in every) == 1:
-        return discipline
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+        raise SelectionError('--queue: a queue is written as in tc, such as "pie target 15ms"')
+    return _distinct(Subject(line, shortened(line, _LONGEST)) for line in lines)
 
 
 def _distinct(subjects: Iterator[Subject]) -> list[Subject]:

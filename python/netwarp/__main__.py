@@ -1,6 +1,7 @@
 """The entry point of the command `netwarp`, for `python -m netwarp` and the installed script."""
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
@@ -43,6 +44,9 @@ def program() -> NoReturn:
             raise
         code = end.code
     atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads it: its command has said so
+            stream.flush()
     os._exit(code)
 
 

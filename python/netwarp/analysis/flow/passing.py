@@ -63,7 +63,7 @@ class Passing:
 
     def samples(self, column: str, scale: float) -> Held:
         """A column that has a value only where it is not negative, times a factor."""
-        known = (self.frame[column] >= 0).to_numpy()
+        known = (self.frame[column] >= 0).fill_null(False).to_numpy()
         connection = np.cumsum(self.first)[known]
         last = np.append(connection[1:] != connection[:-1], True)[: len(connection)]
         return Held(self.times_ns[known], last, self.frame[column].cast(pl.Float64).to_numpy()[known] * scale)

@@ -58,6 +58,10 @@ queue = "{queue}"
 """
 
 
+FAIR = "fq limit 100000 flow_limit 10000 quantum 1514 initial_quantum 1514 orphan_mask 65535"
+"""A queue for each connection, of any length, from which one packet after the other leaves."""
+
+
 def packet_ns(rate_bps: int, frame_bytes: int = FRAME_BYTES) -> float:
     """The transmission time of a frame at a rate."""
     return frame_bytes * 8e9 / rate_bps

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from e2e_runs import Runs
+from e2e_scenarios import FAIR
 from e2e_traffic import account, flow, pair, values
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.empty_path import empty_path
@@ -25,8 +26,6 @@ Z = 3.48
 """Quantile of the normal distribution for twenty tests with an error of 1 % together."""
 EVERY = ('arrivals = "every 100ms"', 'size = "10kB"')
 WEB = ('arrivals = "poisson 200/s"', 'size = "5kB exponential"')
-FAIR = "fq limit 100000 flow_limit 10000 quantum 1514 initial_quantum 1514 orphan_mask 65535"
-"""A queue for each connection, of any length, from which one packet after the other leaves."""
 
 
 def open_loop(*lines: str) -> str:

@@ -85,9 +85,8 @@ def _never_held(job: Job, happened: Mapping[str, int]) -> str | None:
     for change in job.lab.changes:
         when = change.when
         if when is not None and str(when.number) not in happened:
-            state = f"{when.flow}.{when.variable} {when.relation} {when.value}"
             return (
-                f"changes.{when.number} waited in vain for {state}: no ACK brought it; ask for a state that occurs "
+                f"changes.{when.number} waited in vain for {when}: no ACK brought it; ask for a state that occurs "
                 "(the run's tables `acks` and `states` have the flow's), or leave the change out"
             )
     return None

@@ -12,11 +12,15 @@ from netwarp.flows.transfer_size import TransferSizeField
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.lab_format.quantities import Share, Text, Time, UInt64, Yes, meaning
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, NS_PER_S, TCP_HEADER_BYTES
+from netwarp.values.constants import (
+    ETHERNET_HEADER_BYTES,
+    IP_HEADER_BYTES,
+    NS_PER_S,
+    TCP_HEADER_BYTES,
+    TCP_SYN_OPTIONS_BYTES,
+)
 from netwarp.values.fields import Percent, about
 
-_SYN_OPTIONS_BYTES = 8
-"""By which a SYN's header is longer than that of a segment with timestamps: MSS, window scale, SACK permitted."""
 _CONNECTIONS = 200
 """Connections for which the machine has memory. Open at once are the arrivals of about one completion time: tens,
 unless the network is overloaded."""
@@ -102,7 +106,7 @@ class OpenLoopFlow(FlowBase):
         headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[4 if self.family == "ipv4" else 6] + TCP_HEADER_BYTES
         payload = mtu + ETHERNET_HEADER_BYTES - headers
         segments = self.size.mean / payload + 0.5
-        return self.size.mean + headers * segments + 3 * headers + _SYN_OPTIONS_BYTES
+        return self.size.mean + headers * segments + 3 * headers + TCP_SYN_OPTIONS_BYTES
 
 
 class _OpenLoopKind(FlowKind):

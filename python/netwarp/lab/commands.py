@@ -127,8 +127,7 @@ def _moment(change: LabChange) -> str:
     if change.when is None:
         return f"at {format_duration(change.at_ns)}"
     since = f"from {format_duration(change.at_ns)} on, " if change.at_ns else ""
-    when = change.when
-    return f"{since}at the first ACK with {when.flow}.{when.variable} {when.relation} {when.value}"
+    return f"{since}at the first ACK with {change.when}"
 
 
 def _in(node: str, command: str) -> str:

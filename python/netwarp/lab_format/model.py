@@ -231,6 +231,10 @@ class LabCondition(LabObject):
     relation: Annotated[str, meaning("<, <=, >, >=, == or !=")]
     value: Annotated[Int64, meaning("in the unit of the column")]
 
+    def __str__(self) -> str:
+        """As a scenario has it, with the value in the unit of its column."""
+        return f"{self.flow}.{self.variable} {self.relation} {self.value}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabChange(LabObject):

@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netwarp.lab_format.model import Lab, LabEnd, LabFlow
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, NS_PER_S, TCP_HEADER_BYTES
+from netwarp.values.constants import (
+    ETHERNET_HEADER_BYTES,
+    IP_HEADER_BYTES,
+    NS_PER_S,
+    TCP_HEADER_BYTES,
+    TCP_SYN_OPTIONS_BYTES,
+)
 
-_SYN_OPTIONS_BYTES = 8
-"""By which the headers of SYN and SYN-ACK are longer than those of an ACK with timestamps (tcp_syn_options())."""
 _MAX_HOPS = 255
 
 
@@ -65,7 +69,7 @@ class EmptyPath:
         the congestion window were unlimited: until the first reaches the slowest link, which sends them all, and the
         last one crosses the rest of the path.
         """
-        syn = self._ack_bytes + _SYN_OPTIONS_BYTES
+        syn = self._ack_bytes + TCP_SYN_OPTIONS_BYTES
         handshake = _crossing_ns(self.forward, syn) + _crossing_ns(self.reverse, syn)
         first = np.minimum(payload_bytes, self._payload_bytes) + self._ack_bytes
         segments = -(-payload_bytes // self._payload_bytes)

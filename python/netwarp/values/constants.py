@@ -27,6 +27,10 @@ UDP_HEADER_BYTES = 8
 TCP_HEADER_BYTES = 32
 """The size of a TCP header with timestamps."""
 
+TCP_SYN_OPTIONS_BYTES = 8
+"""By which a SYN's header is longer than one with timestamps alone: MSS, window scale, SACK permitted
+(tcp_syn_options())."""
+
 SCTP_HEADER_BYTES = 28
 """The size of the headers of an SCTP packet with one data chunk."""
 

@@ -12,7 +12,7 @@ from netwarp.values.units import parse_duration, parse_rate
 from netwarp.verify import ns3
 from netwarp.verify.measures import metric
 from netwarp.verify.row import Family, Measure, Need, Row, Size, share, within
-from netwarp.verify.rows.networks import BOTTLENECK, dumbbell, flow
+from netwarp.verify.rows.networks import BOTTLENECK, dumbbell, flow, plain_cubic
 
 _CC = "flows.bulk.cc"
 _RATE, _DELAY, _QUEUE = (f"links.bottleneck.{one}" for one in ("rate", "delay", "queue"))
@@ -22,10 +22,7 @@ _AXES = {
     _DELAY: ("5ms", "20ms"),
     _QUEUE: ("pfifo limit 50", "pfifo limit 150"),
 }
-_PARAMETERS = "/sys/module/tcp_cubic/parameters"
-_PLAIN = flow(
-    "plain", "command", client=["sh", "-c", f"cd {_PARAMETERS}; echo 0 > tcp_friendliness; echo 0 > fast_convergence"]
-)
+_PLAIN = plain_cubic("tcp_friendliness", "fast_convergence")
 """ns-3 3.37 has no Reno-friendly region (RFC 9438, section 4.3), so Linux goes without. Fast convergence (section 4.7)
 turns a packet into another regime: it asks whether a peak is below the one before."""
 _WARMUP_S, _DURATION_S = 20, 140

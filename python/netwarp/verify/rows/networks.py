@@ -114,6 +114,14 @@ def flow(name: str, tool: str, *, source: str = "h1", to: str = "h2", **fields: 
     return "\n".join([f"[flows.{name}]", f'from = "{source}"', f'to = "{to}"', f'tool = "{tool}"', *lines])
 
 
+def plain_cubic(*switches: str, after: str = "0") -> str:
+    """The lines of a command that sets switches of tcp_cubic (`tcp_friendliness`, `fast_convergence`) to 0 after some
+    seconds."""
+    parameters = "/sys/module/tcp_cubic/parameters"
+    script = "; ".join([f"sleep {after}", *(f"echo 0 > {parameters}/{switch}" for switch in switches)])
+    return flow("plain", "command", client=["sh", "-c", script])
+
+
 def program(name: str, client: str, server: str = "", port: int = 7000) -> str:
     """The lines of a flow that runs a program in Python at h1 and, if given, one at h2 that listens on `port`.
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from netwarp.verify.measures import metric
 from netwarp.verify.row import Experiment, Family, Range, Row, Size, share
-from netwarp.verify.rows.networks import dumbbell, flow
+from netwarp.verify.rows.networks import dumbbell, flow, plain_cubic
 
 _WHOLE = (
     "a window is a whole number of packets and is cut to the lower one, and in each period there is a round trip of "
     "repair without growth, of which the formula knows nothing"
 )
-_PARAMETERS = "/sys/module/tcp_cubic/parameters"
-_PLAIN = flow("plain", "command", client=["sh", "-c", f"sleep 40; echo 0 > {_PARAMETERS}/fast_convergence"])
+_PLAIN = plain_cubic("fast_convergence", after="40")
 """The formula has no fast convergence (RFC 9438, section 4.7), which asks whether a peak is below the one before. It is
 on at first: without it the window needs many minutes from above, since each loss finds it at the plateau."""
-
-
 _EXPLAINED = {
     "reno": Range(
         0.15,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import shutil
+import struct
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -23,6 +24,8 @@ _VALUE_OF = {"string": "soon", "int8": 1, "double": 0.5, "bool": True}
 
 COMMANDS = ("plot", "plot --metric", "report", "export", "compare", "api")
 _METADATA_BYTES = 1200
+_ZSTD = b"\x28\xb5\x2f\xfd"
+"""The bytes with which a frame of zstd begins."""
 
 
 class Arrow:
@@ -62,11 +65,14 @@ def _draw_watched(case: Case) -> None:
 
 
 def damage_table(case: Case, table: Path, rng: random.Random) -> None:
-    """Damage a table: its schema, the headers of its batches, or any bytes; or write it intact with other columns."""
+    """Damage a table: its schema, the headers of its batches, what a compressed buffer claims, or any bytes; or write
+    it intact with other columns."""
     content = table.read_bytes()
-    kind = rng.choice(("schema", "header", "anything", "one byte", "columns"))
+    kind = rng.choice(("schema", "header", "claim", "anything", "one byte", "columns"))
     if kind == "columns":
         after = _other_columns(content, rng)
+    elif kind == "claim":
+        after = _other_claims(content, rng)
     elif kind == "schema":
         after = mutate_bytes(content[:_METADATA_BYTES], rng) + content[_METADATA_BYTES:]
     elif kind == "header":
@@ -81,6 +87,17 @@ def damage_table(case: Case, table: Path, rng: random.Random) -> None:
         after = mutate_bytes(content, rng)
     table.write_bytes(after)
     case.note(f"{table.parent.name}/{table.name}: {kind}, {len(content)} bytes, now {len(after)}")
+
+
+def _other_claims(content: bytes, rng: random.Random) -> bytes:
+    """The table with compressed buffers that claim another size than they hold: eight bytes before zstd's mark."""
+    after = bytearray(content)
+    marks = [at for at in range(8, len(content) - 4, 8) if content[at : at + 4] == _ZSTD]
+    for at in rng.sample(marks, min(len(marks), rng.choice((1, 1, 3)))):
+        (claimed,) = struct.unpack_from("<q", content, at - 8)
+        claim = rng.choice((-1, -2, 0, 1, claimed - 1, claimed + 1, 8 * claimed, 1 << rng.randrange(20, 63)))
+        struct.pack_into("<q", after, at - 8, claim)
+    return bytes(after)
 
 
 def _other_columns(content: bytes, rng: random.Random) -> bytes:

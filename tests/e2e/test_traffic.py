@@ -191,3 +191,5 @@ def test_every_table_is_as_the_page_of_records_says(runs: Runs) -> None:
         written = pa.ipc.open_stream(pa.memory_map(str(path))).schema
         # Order, types, what may be absent, units and meanings.
         assert written.equals(table.schema, check_metadata=True), table.name
+    packets = run.path / "packets.arrows"
+    assert 3 * packets.stat().st_size < pa.ipc.open_stream(packets.read_bytes()).read_all().nbytes, "compressed"

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from netwarp.analysis import analyse_run
+from netwarp.store.batches import write_options
 from netwarp.store.result import create_result
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import open_run
@@ -148,7 +149,7 @@ def write_table(run: Path, name: str, rows: list[dict[str, Any]], batch_rows: in
         defaults["segments"] = 1
     columns = {c.name: [row.get(c.name, defaults[c.name]) for row in rows] for c in table.columns}
     path = run / table.file
-    with pa.ipc.new_stream(str(path), table.schema) as writer:
+    with pa.ipc.new_stream(str(path), table.schema, options=write_options()) as writer:
         writer.write_table(pa.table(columns, schema=table.schema), max_chunksize=batch_rows)
     return path
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from netwarp.store.batches import open_stream
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular, read_content
-from netwarp.store.streams import frame_of, open_stream, whole_batches
+from netwarp.store.streams import frame_of
 
 _MAX_CSV_BYTES = 1 << 30
 IDENTITY = ("cookie", "source", "source_port", "destination", "destination_port")
@@ -88,10 +89,10 @@ def _csv(path: Path) -> pl.DataFrame:
 
 
 def _arrow(path: Path) -> pl.DataFrame:
-    reader = open_stream(path)
-    if reader is None:
+    stream = open_stream(path)
+    if stream is None:
         raise StoreError(f"cannot read {path}: it is not an Arrow stream")
     # Without the columns' metadata, which polars decodes too: it panics if the text is damaged.
-    schema = pa.schema([reader.schema.field(index).remove_metadata() for index in range(len(reader.schema))])
-    batches = [batch.cast(schema) for batch in whole_batches(reader)]
+    schema = pa.schema([stream.schema.field(index).remove_metadata() for index in range(len(stream.schema))])
+    batches = [batch.cast(schema) for batch in stream.batches()]
     return frame_of(pa.Table.from_batches(batches, schema), path)

@@ -1,6 +1,5 @@
 """Reads Arrow IPC streams lazily, also if a failed run left them incomplete."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -11,8 +10,8 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 from polars.io.plugins import register_io_source
 
+from netwarp.store.batches import BATCH_ROWS, open_stream, write_options
 from netwarp.store.errors import StoreError, store_errors
-from netwarp.store.files import require_regular
 from netwarp.store.schemas import Table
 
 _CHUNK_ROWS = 1 << 18
@@ -38,9 +37,9 @@ def write_stream(path: Path, table: Table, rows: Iterable[Row]) -> None:
     with (
         store_errors(path, "write"),
         path.open("wb") as file,
-        pa.ipc.new_stream(file, table.schema) as writer,
+        pa.ipc.new_stream(file, table.schema, options=write_options()) as writer,
     ):
-        writer.write_table(content)
+        writer.write_table(content, max_chunksize=BATCH_ROWS)
 
 
 @cache
@@ -94,41 +93,20 @@ def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series
 
 def has_rows(path: Path) -> bool:
     """Whether the stream at `path` has any row; looks at its first batches only."""
-    reader = open_stream(path)
-    return reader is not None and any(batch.num_rows for batch in whole_batches(reader))
+    stream = open_stream(path)
+    return stream is not None and any(stream.lengths())
 
 
 def stream_state(path: Path) -> StreamState:
-    """The state in which the writer left the file; reads only the headers of batches (the file is mapped)."""
+    """The state in which the writer left the file. Raises StoreError if it is not an Arrow stream."""
     if not path.exists():
         return StreamState.MISSING
-    if (reader := open_stream(path)) is None:
+    if open_stream(path) is None:
         return StreamState.EMPTY
-    for _ in whole_batches(reader):
-        pass
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - 8, 0))
         ended = file.read() == b"\xff\xff\xff\xff\0\0\0\0"
     return StreamState.COMPLETE if ended else StreamState.TRUNCATED
-
-
-def open_stream(path: Path) -> pa.RecordBatchStreamReader | None:
-    """A reader of the stream at `path`; None if it is missing, empty or ends within its schema. Raises StoreError."""
-    with store_errors(path, "read"):
-        if not path.exists():
-            return None
-        require_regular(path)
-        if path.stat().st_size == 0:
-            return None
-        mapped = pa.memory_map(os.fsencode(path))
-    try:
-        reader = pa.ipc.open_stream(mapped)
-        _ = reader.schema.names, reader.schema.types  # decodes both, to find errors here
-        return reader
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if _is_cut_short(path):
-            return None
-        raise StoreError(f"cannot read {path}: it is not an Arrow stream ({error})") from error
 
 
 _KINDS = (
@@ -164,57 +142,32 @@ def frame_of(content: pa.Table, path: Path) -> pl.DataFrame:
 
 def _check(path: Path, table: Table) -> None:
     """Refuse a file that is not the table's, before polars reads it and wraps the error in its own."""
-    if (reader := open_stream(path)) is None:
+    if (stream := open_stream(path)) is None:
         return
     for name in table.schema.names:
-        if reader.schema.names.count(name) > 1:
+        if stream.schema.names.count(name) > 1:
             raise StoreError(f"cannot read {path}: it has two columns {name!r}")
-        if name not in reader.schema.names and not table.schema.field(name).nullable:
+        if name not in stream.schema.names and not table.schema.field(name).nullable:
             raise StoreError(f"cannot read {path}: it has no column {name}; another version of netwarp made it")
-
-
-def _is_cut_short(path: Path) -> bool:
-    """Whether the file ends within the schema message at the beginning of a stream."""
-    with path.open("rb") as file:
-        head = file.read(8)
-    size = int.from_bytes(head[4:8], "little")
-    return b"\xff\xff\xff\xff".startswith(head[:4]) and (len(head) < 8 or path.stat().st_size < 8 + size)
-
-
-def whole_batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
-    """The whole batches; a batch that was cut short ends them. Raises StoreError if one is damaged.
-
-    A batch is validated before it is used: an offset that points outside would crash the process.
-    """
-    while True:
-        try:
-            batch = reader.read_next_batch()
-        except (StopIteration, pa.ArrowInvalid, OSError):
-            return
-        except pa.ArrowException as error:
-            raise StoreError(f"a table of records is damaged ({str(error)[:200]})") from error
-        try:
-            batch.validate(full=True)
-        except (pa.ArrowException, ValueError) as error:
-            raise StoreError(f"a table of records is damaged ({str(error)[:200]})") from error
-        yield batch
 
 
 def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> Iterator[pl.DataFrame]:
     """Chunks of about `_CHUNK_ROWS` rows, at least one (perhaps empty)."""
     target = pl.Schema({name: schema[name] for name in wanted})
-    reader = open_stream(path)
-    if reader is None:
+    stream = open_stream(path)
+    if stream is None:
         yield pl.DataFrame(schema=target)
         return
-    present = [name for name in wanted if name in reader.schema.names]
+    present = [name for name in wanted if name in stream.schema.names]
     # Without the columns' metadata, which polars decodes too: it panics if the text is damaged.
-    arrow_schema = pa.schema([reader.schema.field(name).remove_metadata() for name in present])
+    arrow_schema = pa.schema([stream.schema.field(name).remove_metadata() for name in present])
     pending: list[pa.RecordBatch] = []
     rows = 0
-    for batch in whole_batches(reader):
+    for batch in stream.batches(present):
+        if batch.num_rows == 0:
+            continue
         _check_presence(batch, table, present, path)
-        pending.append(batch.select(present))
+        pending.append(batch)
         rows += batch.num_rows
         if rows >= _CHUNK_ROWS:
             yield _conform(pa.Table.from_batches(pending, arrow_schema), target, path)

@@ -15,11 +15,12 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from netwarp.engines.ssh.clocks import NodeClock
 from netwarp.engines.supervisor import OUTCOME
 from netwarp.lab_format.model import Lab, LabFlow
+from netwarp.store.batches import BATCH_ROWS, open_stream, write_options
 from netwarp.store.console import CONSOLE
 from netwarp.store.errors import StoreError
 from netwarp.store.rows import AccountRow
 from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
-from netwarp.store.streams import Row, open_stream, whole_batches, write_stream
+from netwarp.store.streams import Row, write_stream
 from netwarp.values.constants import NS_PER_S
 
 _TIMES: Mapping[str, Sequence[str]] = {
@@ -121,20 +122,20 @@ def _with(part: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.T
 
 def _read(table: Table, directory: Path) -> pa.Table | None:
     """The whole batches of a node's table; None if it has none. Raises StoreError."""
-    reader = open_stream(directory / table.file)
-    if reader is None:
+    stream = open_stream(directory / table.file)
+    if stream is None:
         return None
-    if (reader.schema.names, reader.schema.types) != (table.schema.names, table.schema.types):
+    if (stream.schema.names, stream.schema.types) != (table.schema.names, table.schema.types):
         raise StoreError(f"{table.file} of {directory.name} has other columns than netwarp's agent writes")
-    whole = pa.Table.from_batches(whole_batches(reader), reader.schema)
+    whole = pa.Table.from_batches(stream.batches(), stream.schema)
     return pa.table({name: whole[name] for name in table.schema.names}, schema=table.schema)
 
 
 def _write(path: Path, table: Table, content: pa.Table) -> None:
     if (order := next(iter(_TIMES.get(table.name, ())), None)) is not None:
         content = content.sort_by(order)
-    with path.open("wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
-        writer.write_table(content.cast(table.schema))
+    with path.open("wb") as file, pa.ipc.new_stream(file, table.schema, options=write_options()) as writer:
+        writer.write_table(content.cast(table.schema), max_chunksize=BATCH_ROWS)
 
 
 def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> list[AccountRow]:

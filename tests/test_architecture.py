@@ -41,6 +41,7 @@ STAGES = [
     "values.qdisc",
     "values.units",
     "values.files",
+    "values.keep",
     "values.fields",
     "traces",
     "studies",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netwarp.store.schemas import TABLES
+from netwarp.store.schemas import EXACT, TABLES
 
 OTHER_FILES = {
     "captures/LINK-NODE.pcap": "the scenario's `captures`: nanosecond pcap, frames with their "
@@ -31,6 +31,27 @@ and tools; `run.json` the kernel's release and the command that built it; and `p
 everything that decides the records: kernel, agent, tools, netwarp's code, and programs of the host that the scenario
 names. If they are not those installed, `netwarp rerun` names them and the command that brings them back, and `netwarp
 compare` says when they are not the same for its two sides.
+"""
+
+_EXACT = ", ".join(f"`{table.name}`" for table in EXACT)
+_WHAT_REMAINS = f"""
+## What remains
+`keep` in `[record]` says which of these tables remain in a run's directory once the run has been checked and its
+metrics are computed; on the command line, `--set record.keep=summary`.
+
+| `keep` | what remains |
+|---|---|
+| `records` | everything (default) |
+| `series` | all tables but those with a row for each packet, ACK or datagram: {_EXACT} |
+| `summary` | no table |
+
+Metrics, captures, and what programs printed or left remain in any case, and so do all records of a run that fails.
+The choice changes no record, no metric and no id: `digests.json` has the digest of each file as it was made, so
+`rerun` compares tables that are gone as well. `status.json` says what a run has kept, if that is not everything.
+Commands that read results say what is absent: without exact records, figures over time show samples (as often as
+`sample` says), and distributions within a run and `explain` need what is gone; with `summary` there are no figures
+over time, and `export` writes no tables of records. Metrics can then not be computed again, so they stay those of the
+version that made the run. A scenario with `views`, which are made from records, refuses `summary`.
 """
 
 
@@ -66,7 +87,7 @@ def _page() -> Iterator[str]:
         yield "|---|---|---|---|"
         for c in table.columns:
             yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
-    yield ""
+    yield _WHAT_REMAINS
     yield "## Drop reasons"
     yield "`packets.arrows` and `drops.arrows` have the kernel's number of a reason; `run.json` has its name in the"
     yield (

@@ -98,6 +98,7 @@ VALUES: dict[str, TOML] = {
     "RunOptions.read": ("", '["/usr"]'),
     "Record.exact": ("", "false"),
     "Record.sample": ("", "3ms"),
+    "Record.keep": ("", "summary"),
     "Capture.at": ("", '[{ at = "n:h3" }]'),
     "Capture.snap": ("", '[{ at = "n:h1", snap = 96 }]'),
     "Capture.filter": ("", '[{ at = "n:h1", filter = "icmp" }]'),

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from netwarp.cli import values
 from netwarp.cli.common import OK, USAGE, errors, say
 from netwarp.cli.options import Output, Result
+from netwarp.cli.results import say_absent
 from netwarp.exports import exporter, formats
 
 _FORMATS = formats()
@@ -49,4 +50,5 @@ def export(directory: Result, /, *, format_: _Formats = None, output: Output = N
         for name in wanted:
             for path in exporter(name)(result, place):
                 sys.stdout.write(f"{path}\n")
+        say_absent(result)
     return OK

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from netwarp.steps.evaluation import Study
     from netwarp.steps.rerun import Rerun
     from netwarp.store.findings import Finding
+    from netwarp.store.result import ResultDir
 
 MAX_FINDINGS_WITH_VALUES = 12
 """Above this number only the statements are printed; their values are in the view's tables."""
@@ -50,6 +51,7 @@ def print_study(study: "Study", *, as_json: bool) -> int:
     _print_expectations(study.expectations, console)
     kept = f" ({len(study.execution.kept)} runs were there already)" if study.execution.kept else ""
     say(f"result: {study.result.path}{kept}")
+    say_absent(study.result)
     if tables := [path for path in study.views if path.suffix in (".csv", ".parquet")]:
         say(f"tables of the study: {len(tables)} in {', '.join(sorted({_folder(study, path) for path in tables}))}")
     for path in study.views:
@@ -64,6 +66,12 @@ def print_study(study: "Study", *, as_json: bool) -> int:
     if study.failed:
         return FAILED_RUN
     return OK if all(checked.ok for checked in study.expectations) else FAILED_EXPECTATION
+
+
+def say_absent(result: "ResultDir") -> None:
+    """Say what is absent from a result because its runs did not keep all records. Raises StoreError."""
+    for sentence in result.absent_records():
+        say(f"note: {sentence}", style="yellow")
 
 
 def _folder(study: "Study", path: Path) -> str:
@@ -150,6 +158,7 @@ def plot(
     with errors():
         from netwarp.plots.formats import formats_of
         from netwarp.plots.look import look_of, looking
+        from netwarp.store.result import open_result
 
         formats = formats_of(format_)
         named = _listed(only)
@@ -173,6 +182,8 @@ def plot(
             files = draw_figures(directory, look, every=all_)
         for file in files:
             sys.stdout.write(f"{file}\n")
+        if not directory.is_file():
+            say_absent(open_result(directory))
         if not files:
             say("there is nothing to draw: this result has no run that can be shown in a figure")
     return OK

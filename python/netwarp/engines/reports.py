@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from netwarp.store.run_status import RunStatus
 from netwarp.values.json_values import Json
+from netwarp.values.keep import Keep
 
 
 class RunningProgram(TypedDict):
@@ -100,6 +101,7 @@ class RunFacts(CommandFacts, total=False):
     by_host: bool
     notes: list[str]
     tests: dict[str, int]
+    keep: Keep
 
 
 class FoundFields(TypedDict, total=False):

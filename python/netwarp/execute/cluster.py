@@ -25,7 +25,8 @@ from netwarp.execute.single import RunSpec, record_failure, spec_of
 from netwarp.execute.worker import DamagedError, RemoteResult, make_run, unpack
 from netwarp.execute.worker_pool import WorkerPool
 from netwarp.plan import Plan, Run
-from netwarp.store.digests import compare_digests, digest_run, read_digests
+from netwarp.store.digests import compare_digests, read_digests
+from netwarp.store.keep import digests_as_made
 from netwarp.store.making import ResultWriter
 from netwarp.store.run_status import RunStatus
 
@@ -175,7 +176,7 @@ class _Study:
         try:
             with self.result.making(sent.run.id) as directory:
                 unpack(made.files, directory)
-                if compare_digests(read_digests(directory), digest_run(directory)):
+                if compare_digests(read_digests(directory), digests_as_made(directory)):
                     raise DamagedError("the digests of its files are not those that its worker computed")
         except DamagedError as error:
             return record_failure(sent.spec, self.result, f"it came back damaged: {error}")

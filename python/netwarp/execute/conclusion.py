@@ -16,19 +16,24 @@ from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
 from netwarp.engines.reports import RunFacts
 from netwarp.store.digests import write_digests
-from netwarp.store.errors import StoreError, is_without_room
+from netwarp.store.errors import StoreError, is_without_room, store_errors
 from netwarp.store.files import is_full, write_json
+from netwarp.store.keep import remove_tables
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.status import write_status
 from netwarp.values.json_values import JsonObject
+from netwarp.values.keep import EVERYTHING, Keep
 
 KSELFTEST_SKIP = 4
 """Exit code of a kernel selftest that does not apply (tools/testing/selftests/kselftest.h)."""
 
 
-def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcome) -> Outcome:
-    """Complete the directory of a run that its engine made; returns how it went, all considered. Raises StoreError."""
+def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcome, keep: Keep = EVERYTHING) -> Outcome:
+    """Complete the directory of a run that its engine made; returns how it went, all considered.
+
+    A run that failed keeps its records, which may show why. Raises StoreError.
+    """
     found = {**outcome.found, **found_network(RunDir(directory), job.lab, outcome.found.get("duration_ns", 0))}
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
@@ -37,7 +42,11 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
         outcome = _with_own_tests(directory, outcome)
     if outcome.status == RunStatus.OK:
         outcome = _charged(_analysed(directory, outcome), outcome.found.get("duration_ns"))
-    return _filed(directory, outcome)
+    if outcome.status == RunStatus.FAILED or keep == EVERYTHING:
+        return _filed(directory, outcome)
+    with store_errors(directory, "remove tables of"):
+        remove_tables(directory, keep)
+    return _filed(directory, replace(outcome, facts={**outcome.facts, "keep": keep}))
 
 
 def conclude_unmade(directory: Path, reason: str) -> Outcome:

@@ -14,6 +14,7 @@ from netwarp.store.files import write_json
 from netwarp.store.making import ResultWriter
 from netwarp.store.run_status import RunStatus
 from netwarp.values.json_values import JsonObject
+from netwarp.values.keep import EVERYTHING, Keep
 
 
 class Cancelled(Exception):
@@ -27,6 +28,7 @@ class RunSpec:
     job: Job
     description: JsonObject
     identity: Mapping[str, str]
+    keep: Keep = EVERYTHING
 
 
 def execute_run(
@@ -65,7 +67,7 @@ def execute_spec(
         raise Cancelled(spec.job.id)
     from netwarp.execute.conclusion import conclude  # not earlier: it takes longer to load than a machine to start
 
-    return conclude(spec.job, spec.description, directory, outcome)
+    return conclude(spec.job, spec.description, directory, outcome, spec.keep)
 
 
 def record_failure(spec: RunSpec, result: ResultWriter, reason: str) -> Outcome:
@@ -86,7 +88,7 @@ def spec_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> 
     """Return the spec of a run for this engine, whose kernel must be that of the run; `check` may end it early."""
     job = job_of(run, engine, check)
     identity = with_kernel(identity_of(engine, run.scenario), None)
-    return RunSpec(job, _description(run, job, engine, identity), identity)
+    return RunSpec(job, _description(run, job, engine, identity), identity, run.scenario.record.keep)
 
 
 def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> Job:

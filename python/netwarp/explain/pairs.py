@@ -11,6 +11,7 @@ from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.summary import PlannedRun, axis_text
+from netwarp.values.keep import EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,11 @@ def _pairs(of_a: Sequence[ChosenRun], of_b: Sequence[ChosenRun], seed: int | Non
 def _refuse_unfit(chosen: ChosenRun) -> None:
     if changed := changed_files(chosen.run.path):
         raise StoreError(f"{chosen.run.path} is damaged: {', '.join(changed[:3])} changed since the run was made")
+    if (keep := chosen.run.keep) != EVERYTHING:
+        raise SelectionError(
+            f'{chosen.title} did not keep its exact records (record.keep = "{keep}"), so the packet at which it '
+            "diverges cannot be found: run the scenario with --set record.keep=records"
+        )
     if not chosen.run.has_rows("packets"):
         raise SelectionError(
             f"{chosen.title} has no exact records of packets, so the packet at which it diverges cannot be found: "

@@ -34,7 +34,10 @@ def provenance(result: ResultDir) -> Provenance:
     return Provenance(
         as_run=_as_run(manifest.get("argv") or []),
         from_page=_from_page(result),
-        facts=list(_facts(manifest, result.plan)),
+        facts=[
+            *_facts(manifest, result.plan),
+            *(("records", text) for text in result.absent_records()),
+        ],
         digests=[(run_id, _digest(result, run_id)) for run_id in made[:_MAX_DIGESTS]],
         digests_left=max(len(made) - _MAX_DIGESTS, 0),
         scenario=scenario,

@@ -201,9 +201,9 @@ def _refuse_unknown(result: ResultDir, look: Look, stems: Sequence[str]) -> None
                     f'names choose figures over time, and "{figure}" is another; the command that draws it (--metric) '
                     f"is in {result.plots / 'index.html'}"
                 )
-            raise SelectionError(
-                f'there is no figure "{figure}"{nearest(figure, known)}; there are: {", ".join(known)}'
-            )
+            there = f"there are: {', '.join(known) or 'none'}"
+            absent = "".join(f"; {why}" for why in result.absent_records())
+            raise SelectionError(f'there is no figure "{figure}"{nearest(figure, known)}; {there}{absent}')
 
 
 def figure_names(result: ResultDir) -> list[str]:

@@ -23,9 +23,10 @@ from netwarp.plan import Plan, Run, make_plan
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.steps.evaluation import scenario_of, summarise
 from netwarp.steps.study import keep_files, note_warnings
-from netwarp.store.digests import Difference, compare_digests, digest_run
+from netwarp.store.digests import Difference, compare_digests
 from netwarp.store.documents import KernelDocument
 from netwarp.store.errors import SelectionError, StoreError
+from netwarp.store.keep import digests_as_made
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.values.json_values import JsonObject
@@ -111,7 +112,7 @@ class _RecordsComparison:
 
     def __call__(self, run: Run) -> None:
         before, after = self.old.run(self.made[_place(run)]).path, self.new.run(run.id).path
-        differences = tuple(compare_digests(digest_run(before), digest_run(after)))
+        differences = tuple(compare_digests(digests_as_made(before), digests_as_made(after)))
         self.repeated[run.id] = Repeated(before.name, run.label, differences)
         if self.discard:
             # In another thread than the one that waits for the next run.

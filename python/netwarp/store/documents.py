@@ -22,6 +22,7 @@ from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
 from netwarp.store.run_status import WRITTEN, RunStatus
+from netwarp.values.keep import Keep
 from netwarp.values.units import parse_duration
 
 
@@ -101,6 +102,7 @@ class StatusJson(TypedDict):
     cpu_s: NotRequired[float | int | None]
     by_host: NotRequired[bool]
     notes: NotRequired[list[Text]]
+    keep: NotRequired[Keep]
     before_the_fault: NotRequired["StatusJson | None"]
     exit_code: NotRequired[Int64 | None]
     by_exit_code: NotRequired[bool]

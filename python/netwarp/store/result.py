@@ -17,6 +17,7 @@ from netwarp.store.digests import changed_files
 from netwarp.store.documents import ManifestJson, PlanJson
 from netwarp.store.errors import NoResultError, StoreError
 from netwarp.store.files import write_atomic
+from netwarp.store.keep import absent_records
 from netwarp.store.making import ResultWriter, begin_result
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
@@ -117,6 +118,10 @@ class ResultDir(ResultWriter):
         ]
         paths = [self.run(run.id).path / TABLES[table].file for run in runs]
         return scan_streams(paths, TABLES[table], labels)
+
+    def absent_records(self) -> list[str]:
+        """Sentences about what is absent because runs did not keep all of their records. Raises StoreError."""
+        return list(absent_records([self.run_path(run.id) for run in self.planned if self.is_complete(run.id)]))
 
     def outcomes(self) -> list[RunOutcome]:
         """Status and metrics of every planned run, in the plan's order; a run that is not made yet is `missing`."""

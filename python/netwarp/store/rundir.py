@@ -14,12 +14,14 @@ from netwarp.store.description import Description, describe
 from netwarp.store.documents import RunDocument, StatusJson, checked
 from netwarp.store.errors import StoreError
 from netwarp.store.files import open_regular, read_json, write_atomic
+from netwarp.store.keep import kept
 from netwarp.store.network import Network, network_of
 from netwarp.store.run_status import RunStatus
 from netwarp.store.schemas import TABLES
 from netwarp.store.status import read_status, write_status
 from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
 from netwarp.store.tables import read_parquet
+from netwarp.values.keep import Keep
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
 _COMPUTED_BY = "computed_by"
@@ -66,6 +68,11 @@ class RunDir:
     def has_rows(self, table: str) -> bool:
         """Whether the table has any row; looks at its first batches only."""
         return has_rows(self.path / TABLES[table].file)
+
+    @property
+    def keep(self) -> Keep:
+        """What it has kept of its records. Raises StoreError."""
+        return kept(self.path)
 
     @property
     def metrics_path(self) -> Path:

@@ -517,3 +517,6 @@ TABLES: dict[str, Table] = {
         CLOCKS,
     )
 }
+
+EXACT = (PACKETS, DROPS, ACKS, STATES, ARRIVALS, DATAGRAMS)
+"""Tables with a row for each packet, ACK or datagram: nearly all bytes of a run."""

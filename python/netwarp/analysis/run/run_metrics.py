@@ -10,7 +10,9 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from netwarp.analysis.run.metrics import metrics_of
+from netwarp.store.errors import StoreError
 from netwarp.store.rundir import RunDir
+from netwarp.values.keep import EVERYTHING
 
 SOURCES = ("values", "modules", "lab_format", "flows", "store", "stats", "analysis")
 """Modules and folders of netwarp that decide a metric."""
@@ -29,12 +31,20 @@ def code_digest() -> str:
 
 
 def compute_metrics(run: RunDir) -> None:
-    """Compute a run's metrics and write them. Raises StoreError."""
+    """Compute a run's metrics and write them. Raises StoreError, also if the run has not kept its records."""
+    if run.keep != EVERYTHING:
+        raise StoreError(
+            f"{run.path} has no metrics, and no longer the records that they are computed from (record.keep = "
+            f'"{run.keep}"); remove it and give the same `netwarp run` again, which makes only what is missing'
+        )
     run.write_metrics(metrics_of(run), code_digest())
 
 
 def is_current(run: RunDir) -> bool:
-    """Whether the metrics that a run has are those that `compute_metrics` would write."""
+    """Whether the metrics that a run has are those that `compute_metrics` would write, or the last that it can have,
+    since it has not kept its records."""
+    if run.keep != EVERYTHING:
+        return run.metrics_path.is_file()
     if run.metrics_computed_by() != code_digest():
         return False
     written = run.metrics_path.stat().st_mtime_ns

@@ -35,6 +35,8 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     """Check one resolved scenario; `check_study` checks sweep, cases and expectations."""
     if scenario.command is not None:
         yield from check_exec(scenario, scenario.command)
+    if scenario.views and scenario.record.keep == "summary":
+        yield ("record", "keep"), 'views are made from records: use "records", or remove the views (--set views=[])'
     if scenario.workload.makes_network:
         return
     yield from _check_times(scenario)

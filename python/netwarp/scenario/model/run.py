@@ -16,6 +16,7 @@ from netwarp.values.fields import (
     kind,
     quantity_pattern,
 )
+from netwarp.values.keep import EVERYTHING, Keep
 
 MIN_MEMORY_BYTES = 64 * 2**20
 MAX_MEMORY_BYTES = 64 * 2**30
@@ -140,6 +141,14 @@ class Record(Model):
         "10ms",
         refused=["0ms"],
         default=None,
+    )
+    keep: Keep = about(
+        "What remains of a run's records after its metrics have been computed: `records`, all; `series`, samples and "
+        "totals, but no table with a row for each packet, ACK or datagram; `summary`, no table. Captures and output of "
+        "programs remain, and all records of a run that fails ([records.md](records.md#what-remains)).",
+        "summary",
+        refused=["nothing"],
+        default=EVERYTHING,
     )
     captures: tuple[Capture, ...] = about("Packet captures.", [{"at": "bottleneck:r1"}], default=())
 

@@ -16,6 +16,7 @@ UNCOUNTED: Mapping[str, str] = {
     "figures": "are drawn from the records afterwards",
     "views": "are made from the records afterwards",
     "tuners": "the one in use is hashed by its content, under the key `tuner`; the others do nothing",
+    "record.keep": "is what remains of the records afterwards",
     "run.tuner": "is the name of the tuner in use, whose content is hashed",
     "kernel": "is the name of a kernel, whose digest is hashed beside the scenario",
     "run.read": "permits programs to read files; the permission alone does not count",

@@ -71,6 +71,7 @@ STAGES = [
     "explain",
     "exports",
     "report",
+    "steps.room",
     "steps.imports",
     "steps.views",
     "steps.doctor",

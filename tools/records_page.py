@@ -2,6 +2,14 @@
 
 from collections.abc import Iterator
 
+from netwarp.lab.disk import (
+    ACK_BYTES,
+    ARRIVAL_BYTES,
+    DATAGRAM_BYTES,
+    PACKET_BYTES,
+    SAMPLE_BYTES,
+    SOCKET_BYTES,
+)
 from netwarp.store.schemas import EXACT, TABLES
 
 OTHER_FILES = {
@@ -54,6 +62,20 @@ over time, and `export` writes no tables of records. Metrics can then not be com
 version that made the run. A scenario with `views`, which are made from records, refuses `summary`.
 """
 
+_HOW_MUCH = f"""
+## How much disk
+`netwarp show` estimates the disk that a plan needs, and `netwarp run` says so before it begins if the disk has less
+room than the runs that are missing will take. The estimate is made from the plan alone. A flow sends what its kind
+offers (its rate, its size, a response after each pause), or else what the slowest link of its path carries at its
+mean rate; if flows of TCP ask for more than a link carries, each gets the same share of what it asked. A packet has a
+row at each queue of its path, and every second data packet of TCP is acknowledged. Rows take {PACKET_BYTES} bytes in
+`packets`, {ACK_BYTES} in `acks`, {ARRIVAL_BYTES} in `arrivals`, {DATAGRAM_BYTES} in `datagrams`, {SOCKET_BYTES} in
+`sockets`, and {SAMPLE_BYTES} in `queues`, `links` and `pings`. Captures are not compressed. The estimate does not
+know drops and retransmissions, changes of flows, or what programs of the user send, which count as flows that fill
+the path; it says nothing of `netwarp exec`. In shipped scenarios and in `tests/e2e/test_disk_estimates.py` it is
+within a factor of two of what runs take; with offloads, whose aggregates are one row, they take less.
+"""
+
 
 def markdown() -> str:
     """All tables as the page `docs/records.md`."""
@@ -87,7 +109,8 @@ def _page() -> Iterator[str]:
         yield "|---|---|---|---|"
         for c in table.columns:
             yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
-    yield _WHAT_REMAINS
+    yield _WHAT_REMAINS.removesuffix("\n")
+    yield _HOW_MUCH
     yield "## Drop reasons"
     yield "`packets.arrows` and `drops.arrows` have the kernel's number of a reason; `run.json` has its name in the"
     yield (

@@ -93,9 +93,11 @@ def show(
     with errors():
         from netwarp.lab import build_lab, network_notes
         from netwarp.lab.commands import commands
+        from netwarp.lab.disk import estimate_plan
         from netwarp.lab.drawing import draw
         from netwarp.plan import make_plan
         from netwarp.scenario import load_scenario, notes
+        from netwarp.steps.room import disk_words
 
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
         plan = make_plan(loaded, cases=case)
@@ -103,12 +105,14 @@ def show(
             say(f"note: {note.render(loaded.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)
+        use = estimate_plan(plan)
         if json:
             print_json(
                 {
                     "name": loaded.name,
                     "summary": loaded.summary,
                     "axes": list(plan.axes),
+                    "disk_bytes": None if use is None else round(use.kept),
                     "runs": [{"id": one.id, "seed": one.seed, "case": one.case, "point": one.point} for one in plan],
                     "lab": lab.as_json(),
                     "commands": commands(lab),
@@ -123,6 +127,7 @@ def show(
         ]
         lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
+        lines += [disk_words(use)] if use else []
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
         lines += [f"  {line}" for line in commands(lab)]
         out.write("\n".join(lines))

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 _RATES = ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"), (1, "bit/s"))
 _TIMES = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+_SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 
 def rate(bps: float, digits: int | None = None) -> str:
@@ -14,6 +15,11 @@ def rate(bps: float, digits: int | None = None) -> str:
 def duration(ns: float, digits: int | None = None) -> str:
     """10000000 → `10 ms`, to this many digits if given; 0 → `0 s`."""
     return _scaled(ns, _TIMES, digits) if ns else "0 s"
+
+
+def size(bytes_: float, digits: int = 2) -> str:
+    """10000000 → `10 MB`, to this many digits."""
+    return _scaled(bytes_, _SIZES, digits)
 
 
 def number(value: float, digits: int) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
 from netwarp.values.fields import Duration, PositiveSize, about
 from netwarp.values.units import format_duration
 
@@ -60,6 +61,12 @@ class BulkFlow(FlowBase):
     def lab_fields(self, path: FlowPath) -> BulkFields:
         """The fields of a bulk flow."""
         return BulkFields(cc=self.cc, bytes=self.bytes, connect_ahead_ns=self.connect_ahead)
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """What it is to send, with headers, if the scenario says how much."""
+        headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[int(self.family[-1])] + TCP_HEADER_BYTES
+        frame = self.frame_bytes(path)
+        return None if self.bytes is None else self.bytes * frame / (frame - headers)
 
 
 KIND = FlowKind(

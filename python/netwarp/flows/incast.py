@@ -60,6 +60,14 @@ class IncastFlow(FlowBase):
             think_distribution=self.think.distribution,
         )
 
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """The responses after each pause, if there are pauses."""
+        return (
+            self.senders * max(self.response_size.mean, path.mtu) * active_ns / self.think.mean
+            if self.think.mean
+            else None
+        )
+
 
 class _IncastKind(FlowKind):
     """A kind with a connection for each sender."""

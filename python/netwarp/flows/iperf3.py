@@ -13,8 +13,11 @@ from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields, words_of
 from netwarp.lab_format.quantities import Rate, Text, UInt64, meaning
 from netwarp.values import units
+from netwarp.values.constants import NS_PER_S
 from netwarp.values.fields import Line, PositiveSize, about, kind, quantity_pattern
 
+_UDP_BPS = 10**6
+"""Its own rate of UDP (iperf3(1), -b)."""
 _REVERSE = frozenset(("-R", "--reverse"))
 
 
@@ -73,6 +76,13 @@ class Iperf3Flow(FlowBase):
     def lab_fields(self, path: FlowPath) -> Iperf3Fields:
         """Its options."""
         return Iperf3Fields(protocol=self.protocol, rate_bps=self.rate, cc=self.cc, bytes=self.bytes, args=self.args)
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """Its rate for this time, or what it is to send, if options say so; further arguments may say otherwise."""
+        rate = _UDP_BPS if self.rate is None and self.protocol == "udp" else self.rate
+        found = [float(self.bytes)] if self.bytes else []
+        found += [rate * active_ns / (8 * NS_PER_S)] if rate else []
+        return min(found) if found and not self.args else None
 
 
 class _Iperf3Kind(FlowKind):

@@ -11,6 +11,7 @@ from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWr
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.modules.named import control_identity, is_file, load_control, place_of
+from netwarp.values.constants import ETHERNET_HEADER_BYTES
 from netwarp.values.fields import Duration, Model, Name, PositiveDuration, about, kind
 from netwarp.values.files import folder_in
 
@@ -91,6 +92,17 @@ class FlowBase(Model):
     def lab_fields(self, path: FlowPath) -> LabObject:
         """The kind's fields in the lab: an object of the class `lab` of its kind."""
         raise NotImplementedError
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """The bytes of frames of its data, with all headers, that it sends in a time if nothing hinders it.
+
+        None: as many as the network takes, or a number that only the run shows.
+        """
+        return None
+
+    def frame_bytes(self, path: FlowPath) -> float:
+        """The mean length of a frame of its data, with all headers, in bytes."""
+        return path.mtu + ETHERNET_HEADER_BYTES
 
     def own_fields(self, path: FlowPath) -> OwnFields:
         """The kind's fields by name, as a lab's flow has them."""

@@ -8,6 +8,7 @@ from typing import Literal
 from netwarp.flows.kind import TOOL, FlowPath
 from netwarp.flows.udp import UdpFields, UdpFlow, UdpKind
 from netwarp.lab_format.quantities import Time
+from netwarp.values.constants import NS_PER_S
 from netwarp.values.fields import DurationDistribution, Shape, about
 
 
@@ -43,6 +44,10 @@ class OnOffFlow(UdpFlow):
             off_ns=self.off.mean,
             off_distribution=self.off.distribution,
         )
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """Its rate for the part of this time in which it sends, on average."""
+        return self.rate * active_ns / (8 * NS_PER_S) * self.on.mean / max(self.on.mean + self.off.mean, 1)
 
 
 KIND = UdpKind("on_off", OnOffFlow, lab=OnOffFields)

@@ -100,6 +100,12 @@ class OpenLoopFlow(FlowBase):
             cdf_shares=tuple(share for _, share in self.size.cdf),
         )
 
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """The mean length of a transfer's frames for each arrival."""
+        found = self.lab_fields(path)
+        arrivals = sum(time < active_ns for time in found.times_ns)
+        return self._frames_bytes(path.mtu) * (active_ns / found.interval_ns if found.interval_ns else arrivals)
+
     def _frames_bytes(self, mtu: int) -> float:
         """The mean length of a transfer's frames together: its segments, of which the last is half full on average, and
         the three with neither (SYN, the ACK after it, FIN)."""

@@ -10,9 +10,11 @@ from pydantic import Field
 from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Time, meaning
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
 from netwarp.values.fields import PositiveDuration, about
 
 MAX_PAYLOAD_BYTES = 65507
+_ICMP_HEADER_BYTES = 8
 
 
 _Size = Annotated[int, Field(strict=True, ge=0, le=MAX_PAYLOAD_BYTES)]
@@ -44,6 +46,14 @@ class PingFlow(FlowBase):
     def lab_fields(self, path: FlowPath) -> PingFields:
         """Interval and payload."""
         return PingFields(interval_ns=self.interval, size=self.size)
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """A request in each interval."""
+        return self.frame_bytes(path) * active_ns / self.interval
+
+    def frame_bytes(self, path: FlowPath) -> float:
+        """The payload with its headers."""
+        return self.size + _ICMP_HEADER_BYTES + IP_HEADER_BYTES[int(self.family[-1])] + ETHERNET_HEADER_BYTES
 
 
 KIND = FlowKind("ping", PingFlow, PingFields, transport="icmp", built_in=True, probe=True, ports=(True, False))

@@ -55,6 +55,10 @@ class RequestFlow(FlowBase):
             service_ns=self.service,
         )
 
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """A response after each pause, if there are pauses."""
+        return max(self.response_size.mean, path.mtu) * active_ns / self.think.mean if self.think.mean else None
+
 
 KIND = FlowKind(
     "request",

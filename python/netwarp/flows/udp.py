@@ -10,6 +10,7 @@ from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Rate, UInt32, meaning
 from netwarp.values import fields
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S
 from netwarp.values.fields import Distribution, Shape, SizeDistribution, about
 
 IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
@@ -49,6 +50,14 @@ class UdpFlow(FlowBase):
             packet_size_distribution=self.packet_size.distribution,
             packet_size_most_bytes=most,
         )
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """Its rate for this time."""
+        return self.rate * active_ns / (8 * NS_PER_S)
+
+    def frame_bytes(self, path: FlowPath) -> float:
+        """The mean payload with its headers."""
+        return self.packet_size.mean + UDP_HEADER_BYTES + IP_HEADER_BYTES[self.family] + ETHERNET_HEADER_BYTES
 
 
 UdpKind = partial(FlowKind, lab=UdpFields, transport="udp", built_in=True, datagrams=True, varies=("rate", "active"))

@@ -17,12 +17,14 @@ from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_un
 from netwarp.execute import Execution, execute
 from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
+from netwarp.execute.processors import processors
 from netwarp.modules.named import KEPT as MODULES
 from netwarp.modules.named import module_files
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import trace_files
+from netwarp.steps.room import room_notes
 from netwarp.store.files import make_folder, write_bytes, write_text
 from netwarp.store.making import ResultWriter, begin_result
 from netwarp.store.printed import excerpt
@@ -82,7 +84,8 @@ def make_study(
     notes = refuse_unsupported(plan, engine)
     if dask is None:
         note_warnings(engine, console)
-    say_notes(notes, console)
+    at_once = jobs or len(processors())
+    say_notes([*notes, *room_notes(plan, directory, at_once, exact=engine.capabilities.exact)], console)
     with begin_result(
         directory,
         scenario_toml=scenario.source.text,

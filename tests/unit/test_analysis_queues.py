@@ -1,12 +1,14 @@
 """A queue's length from its packets, where many things happen at the same instant."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.analysis.queue import packets as reading
 from netwarp.analysis.queue.queues import (
     _ABSENT,
     _NEVER,
@@ -20,6 +22,9 @@ from netwarp.analysis.queue.queues import (
 )
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.stats.weighting import Window
+from netwarp.store.rundir import RunDir
+from polars.testing import assert_frame_equal
+from synthetic import write_table
 
 Row = tuple[int, int | None, int | None, int, int | None]  # enqueue, dequeue, drop, length, length after
 
@@ -168,3 +173,32 @@ def test_the_queue_of_a_result_is_the_busiest_of_most_runs() -> None:
     assert busiest_queue(summary.filter(metric="length_pkts_mean")) == "own:h2", "without drops the longest"
     assert busiest_queue(summary, ()) == "own:h2", "as one run"
     assert busiest_queue(summary.clear()) is None
+
+
+def test_a_long_run_is_read_queue_by_queue_with_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {
+            "interface_index": (11, 12, 12)[at % 3],
+            "enqueue_ns": at,
+            "dequeue_ns": at + 5 if at % 4 else None,
+            "fate": at % 2,
+        }
+        for at in range(1000)
+    ]
+    write_table(tmp_path, "packets", rows, batch_rows=300)
+    run = RunDir(tmp_path)
+    assert run.length("packets") == 1000
+    whole = reading.load_packets(run)
+    monkeypatch.setattr(reading, "_MOST_ROWS", 0)
+    by_queue, one = reading.load_packets(run), reading.load_packets(run, 12)
+    assert isinstance(by_queue.recorded, pl.LazyFrame)
+    for index, count in ((11, 334), (12, 666)):
+        expected, found = whole.get(index), by_queue.get(index)
+        assert expected is not None
+        assert found is not None
+        assert found.height == count
+        assert_frame_equal(found, expected)
+    only = one.get(12)
+    assert only is not None
+    assert only.height == 666
+    assert (whole.get(13), by_queue.get(13), one.get(11)) == (None, None, None)

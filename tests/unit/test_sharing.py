@@ -185,12 +185,12 @@ def test_drop_and_mark_rates() -> None:
         enqueue,
         np.where(fate == 0, enqueue + 5, never),
         np.where(fate == 1, enqueue, never),
-        enqueue,
-        enqueue,
+        enqueue.astype(np.int32),
+        enqueue.astype(np.int32),
         fate,
         np.array([2, 2, 2, 2, 2, 2, 2, 3, 3, 3], np.uint8),
-        np.array([-1, -1, -1, -1, 3, 3, 3, 3, 3, 3]),
-        np.ones(10, np.int64),
+        np.array([-1, -1, -1, -1, 3, 3, 3, 3, 3, 3], np.int8),
+        np.ones(10, np.int32),
     )
     assert rate_metrics(packets, Window(0, 100)) == {"drop_pct": 40, "mark_pct": 50}
     assert rate_metrics(packets, Window(50, 100)) == {"drop_pct": None, "mark_pct": None}

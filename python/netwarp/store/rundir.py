@@ -19,7 +19,7 @@ from netwarp.store.network import Network, network_of
 from netwarp.store.run_status import RunStatus
 from netwarp.store.schemas import TABLES
 from netwarp.store.status import read_status, write_status
-from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
+from netwarp.store.streams import StreamState, has_rows, length, scan_stream, stream_state
 from netwarp.store.tables import read_parquet
 from netwarp.values.keep import Keep
 
@@ -68,6 +68,10 @@ class RunDir:
     def has_rows(self, table: str) -> bool:
         """Whether the table has any row; looks at its first batches only."""
         return has_rows(self.path / TABLES[table].file)
+
+    def length(self, table: str) -> int:
+        """The number of the table's rows; decompresses none. Raises StoreError."""
+        return length(self.path / TABLES[table].file)
 
     @property
     def keep(self) -> Keep:

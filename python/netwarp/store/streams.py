@@ -97,6 +97,12 @@ def has_rows(path: Path) -> bool:
     return stream is not None and any(stream.lengths())
 
 
+def length(path: Path) -> int:
+    """The number of rows of the stream at `path`; 0 if it is missing. Raises StoreError."""
+    stream = open_stream(path)
+    return 0 if stream is None else sum(stream.lengths())
+
+
 def stream_state(path: Path) -> StreamState:
     """The state in which the writer left the file. Raises StoreError if it is not an Arrow stream."""
     if not path.exists():

@@ -10,7 +10,7 @@ from netwarp.store.codes import Fate
 
 CE = 3
 """Congestion Experienced, the value of the ECN bits of an IP header (RFC 3168)."""
-Numbers = NDArray[np.int64]
+Numbers = NDArray[np.int32]
 
 _NEVER = np.iinfo(np.int64).min
 _ABSENT = -1
@@ -30,7 +30,7 @@ class Packets:
     length_after: Numbers
     fate: NDArray[np.uint8]
     ecn_in: NDArray[np.uint8]
-    ecn_out: Numbers
+    ecn_out: NDArray[np.int8]
     segments: Numbers
 
     @property
@@ -58,7 +58,9 @@ def length_steps(packets: Packets) -> tuple[Times, Values]:
     change = np.concatenate([packets.segments[stayed], -packets.segments[leaves]])
     reported = np.concatenate([packets.length[stayed], packets.length_after[leaves]])
     order = np.argsort(times, kind="stable")
-    return _settle(times[order], change[order], reported[order])
+    times, change, reported = times[order], change[order], reported[order]
+    del order, left, leaves, stayed  # of a long run's tens of megabytes each
+    return _settle(times, change, reported)
 
 
 def _settle(times: Times, change: Numbers, reported: Numbers) -> tuple[Times, Values]:
@@ -74,7 +76,7 @@ def _settle(times: Times, change: Numbers, reported: Numbers) -> tuple[Times, Va
         members = np.repeat(sizes > 1, sizes)
         lengths[tied] = _agreed(change[members], reported[members], sizes[tied])
     if lengths.min() == _ABSENT:
-        counted = np.cumsum(change)[starts + sizes - 1]
+        counted = np.cumsum(change, dtype=np.int64)[starts + sizes - 1]
         known = lengths != _ABSENT
         last_known = np.maximum.accumulate(np.where(known, np.arange(len(starts)), -1))
         offset = np.where(last_known >= 0, (lengths - counted)[np.maximum(last_known, 0)], 0)

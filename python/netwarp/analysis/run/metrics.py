@@ -39,11 +39,13 @@ def metrics_since(run: RunDir, begin_ns: int) -> pl.DataFrame:
 
 
 def _metrics(run: RunDir) -> Iterator[Metric]:
+    # First, since the packets of a queue and the data of all flows take as much memory, and are never needed together.
+    network = list(network_metrics(run, run_window(run.description)))
     flows = load_flows(run)
     yield from flow_metrics(flows)
     yield from load_metrics(flows)
     yield from sharing_metrics(run.description, flows)
     yield from phase_metrics(run, flows)
-    yield from network_metrics(run, run_window(run.description))
+    yield from network
     yield from drop_metrics(run, run_window(run.description))
     yield from run_metrics(flows)

@@ -17,13 +17,14 @@ from netwarp.verify.rows import (
     classes,
     controls,
     exchanges,
+    multipath,
     paths,
     planned,
     published,
     queues,
+    recovery,
     simulators,
     timers,
-    waiting,
     windows,
     wires,
 )
@@ -40,20 +41,20 @@ _OWN = (
     windows.FAMILY,
     controls.FAMILY,
     planned.FAMILY,
+    recovery.FAMILY,
+    multipath.FAMILY,
     bbr.FAMILY,
     captures.FAMILY,
     simulators.FAMILY,
     beside_ns3.FAMILY,
     published.FAMILY,
-    waiting.FAMILY,
 )
 _SIZES = tuple(Size)
 
 
 def families() -> tuple[Family, ...]:
     """The families in the order of the page. Raises StudyError."""
-    *measured, waits = _OWN
-    return (*measured, *registry.families(), waits)
+    return (*_OWN, *registry.families())
 
 
 def choose(names: Sequence[str], size: Size) -> list[tuple[Family, Row]]:

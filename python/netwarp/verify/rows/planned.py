@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from netwarp.verify.measures import metric
 from netwarp.verify.row import Experiment, Family, Range, Row, Size, share
-from netwarp.verify.rows.networks import dumbbell, flow, plain_cubic
+from netwarp.verify.rows.networks import SEGMENT_BYTES, dumbbell, flow, plain_cubic
 
 _WHOLE = (
     "a window is a whole number of packets and is cut to the lower one, and in each period there is a round trip of "
@@ -51,6 +53,10 @@ def _path(name: str, loss: str, flows: str, duration: str, warmup: str = "0s") -
     )
 
 
+def _reno_path(every: int, times: tuple[str, str]) -> Experiment:
+    return _path(f"reno-response-{every}", f"every {every}", flow("bulk", "bulk", cc="reno"), *times)
+
+
 def _response(control: str, every: int, expected: float, size: Size, times: tuple[str, str]) -> Row:
     flows = flow("bulk", "bulk", cc=control)
     return Row(
@@ -72,12 +78,38 @@ def _response(control: str, every: int, expected: float, size: Size, times: tupl
     )
 
 
+def equation_mbps(loss: float, rtt_s: float, segment_bytes: int = SEGMENT_BYTES) -> float:
+    """The rate of Reno at a share of lost packets, each segment acknowledged, RTO = 4 RTT (RFC 5348, section 3.1)."""
+    root = sqrt(2 * loss / 3)
+    timeouts = 4 * rtt_s * 3 * sqrt(3 * loss / 8) * loss * (1 + 32 * loss**2)
+    return segment_bytes * 8 / (rtt_s * root + timeouts) / 1e6
+
+
+def _equation(every: int, size: Size, times: tuple[str, str]) -> Row:
+    return Row(
+        f"tfrc-equation-{every}",
+        f"At a round trip of 100 ms and a loss of each {every:,}th packet, Reno's goodput is that of TFRC's equation.",
+        "RFC 5348, section 3.1, b = 1 and t_RTO = 4 R",
+        "Mbit/s",
+        {"goodput_mbps": equation_mbps(1 / every, 0.1)},
+        share(
+            0.1, "the equation is for random losses and counts timeouts; here each loss is repaired by fast recovery"
+        ),
+        _reno_path(every, times),
+        metric("flow", "bulk", "goodput_mbps"),
+        size=size,
+    )
+
+
 FAMILY = Family(
     "Losses by plan",
     (
         _response("reno", 100, 12.2, Size.QUICK, ("60s", "10s")),
         _response("reno", 1000, 38.7, Size.QUICK, ("100s", "20s")),
         _response("reno", 8192, 110.9, Size.USUAL, ("250s", "100s")),
+        _equation(100, Size.QUICK, ("60s", "10s")),
+        _equation(1000, Size.QUICK, ("100s", "20s")),
+        _equation(8192, Size.USUAL, ("250s", "100s")),
         _response("cubic", 100, 12, Size.QUICK, ("120s", "60s")),
         _response("cubic", 1000, 38, Size.QUICK, ("200s", "80s")),
         _response("cubic", 10_000, 187, Size.USUAL, ("300s", "100s")),

@@ -71,8 +71,8 @@ FAMILY = Family(
                 1,
                 1,
                 "the formula of section 3, which Linux computes, lets ⌈15 × 10 / 20⌉ - 7 = 1 segment go at the 17th "
-                "ACK, and the table none; and the table ends with 11 in flight, half of the 22 that are out after limited "
-                "transmit (it shows this as RFC 6675's cwnd), where Linux halves the window of 20",
+                "ACK, and the table none; and the table ends with 11 in flight, half of the 22 that are out after "
+                "limited transmit (RFC 6675's cwnd in its table), where Linux halves the window of 20",
             ),
         ),
         Row(

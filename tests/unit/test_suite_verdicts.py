@@ -91,7 +91,7 @@ def test_values_that_do_not_count_say_why() -> None:
 
 
 def test_a_group_about_others_has_no_verdict_on_a_subject() -> None:
-    judged = replace(_judge(BOUND, [0.8], [1.0]), verdicts={"mine": Verdict.UNASKED, "cubic": Verdict.UNASKED})
+    judged = replace(_judge(BOUND, [0.8], [1.0]), verdicts=dict.fromkeys(("mine", "cubic", "bbr"), Verdict.UNASKED))
     assessment = Assessment(CONTROLS, (Subject("mine", "mine"),), {"A group": [judged]}, 3)
     assert as_text(assessment) == "mine: no case is about it\n"
     assert "is asked for" not in markdown(assessment, "Linux 6.12").split("## All measures")[0]

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from e2e_scenarios import dumbbell
 from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
 from netwarp.kernels.recipe import DEFAULT_SERIES, known_series
+from netwarp.modules.named import shipped_modules
 from netwarp.store.result import open_result
 from netwarp.store.run_status import RunStatus
 from nightly_command import netwarp
@@ -55,6 +57,22 @@ def test_two_series_in_one_sweep(tmp_path: Path, other: Kernel) -> None:
     release = netwarp("exec", "--kernel", kernel, "-o", tmp_path / "e", "--", "uname", "-r")
     assert release.stdout.strip() == other.version
     assert other.version.startswith(f"{other.series}.")
+
+
+def test_the_gallery_runs_on_it(tmp_path: Path, other: Kernel) -> None:
+    """Each control, and DualPI2: netwarp's where the series lacks it, which Linux 6.17 was the first to have."""
+    kernel, scenario = f"linux-{other.series}", tmp_path / "s.toml"
+    scenario.write_text(dumbbell(duration="2s"))
+    for name in shipped_modules():
+        if name.startswith("tcp_"):
+            done = netwarp(
+                "run", scenario, "--kernel", kernel, "--set", f'flows.bulk.cc="file:{name}"', "-o", tmp_path / name
+            )
+            assert done.returncode == 0, done.stderr
+    module, queue = 'modules=["sch_dualpi2.c"]', 'links.bottleneck.queue="dualpi2"'
+    done = netwarp("run", scenario, "--kernel", kernel, "--set", module, "--set", queue, "-o", tmp_path / "queue")
+    assert done.returncode == 0, done.stderr
+    assert ('has its own "dualpi2"' in done.stderr) == (other.series == "7.2")
 
 
 @pytest.mark.parametrize("name", [*TESTS, *NEWER])

@@ -75,6 +75,11 @@ def test_the_gallery_runs_on_it(tmp_path: Path, other: Kernel) -> None:
     assert ('has its own "dualpi2"' in done.stderr) == (other.series == "7.2")
 
 
+def test_the_validation_holds_on_it(tmp_path: Path, other: Kernel) -> None:
+    done = netwarp("verify", "--kernel", f"linux-{other.series}", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("name", [*TESTS, *NEWER])
 def test_the_tests_of_netwarp_hold_on_it(name: str, other: Kernel) -> None:
     if other.series == "6.1" and name in NEWER:

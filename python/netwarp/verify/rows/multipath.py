@@ -87,6 +87,7 @@ def _row(second_mbps: int) -> Row:
         Range(0, allowed_ms - least_ms, "no path pauses in the reference; the kernel's own test allows this much more"),
         experiment,
         lambda run: printed(run, "transfer"),
+        since="6.12",  # 6.1's own test allows as much, and its scheduler takes 2 % more on unequal paths
     )
 
 

@@ -10,6 +10,7 @@ from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.nat import build_nat, nat_sysctl
 from netwarp.lab.network import NetworkGraph
+from netwarp.lab.plans import with_planned_flows
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
@@ -57,6 +58,7 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, seed, BURST_NS if real_time else 0)
+    flows = build_flows(network, sizes, seed)
     return Lab(
         format=LAB_FORMAT,
         seed=seed,
@@ -66,9 +68,9 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
         modules=tuple(_module(module) for module in scenario.loaded_modules),
         wire=LabWires(sysctl=WIRE),
         nodes=tuple(_nodes(network, sizes, seed, real_time)),
-        links=links,
+        links=with_planned_flows(links, flows),
         routes=tuple(build_routes(network, check)),
-        flows=build_flows(network, sizes, seed),
+        flows=flows,
         changes=changes,
         tuners=tuple(_tuners(scenario)),
         record=LabRecord(

@@ -203,6 +203,9 @@ class LabLink(LabObject):
             "otherwise each is a veth whose peer is in the namespace of the wires"
         ),
     ] = False
+    ring_pkts: Annotated[
+        UInt32, meaning("descriptors of such a device; with more than one, byte queue limits hold")
+    ] = 1
     ends: Annotated[tuple[LabEnd, ...], Field(min_length=2, max_length=2, description="exactly two")]
 
 

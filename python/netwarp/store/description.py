@@ -236,6 +236,7 @@ def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
     """An end of a link, or an interface that does not belong to a link."""
     wires = _wires(end, lab)
     offload = link is not None and link.offload
+    device = link is not None and link.device
     return End(
         name=end.name or name,
         link=link.name if link else end.name or name,
@@ -243,14 +244,14 @@ def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
         interface_index=end.index,
         rates=_rates(end, lab.changes),
         copies=any(_ever(one, wires) for one in PROPERTIES if one.copies)
-        or (offload and any(_ever(one, wires) for one in PROPERTIES if one.copies_aggregates)),
+        or (offload and not device and any(_ever(one, wires) for one in PROPERTIES if one.copies_aggregates)),
         corrupts=any(_ever(one, wires) for one in PROPERTIES if one.corrupts),
         offload=offload,
         opportunities=opportunities_of(end),
         # A netem that was found after the run is a part of the interface's queue.
         delays_ns=(0, 0) if end.found else _delays_ns(wires),
         found=end.found,
-        device=link is not None and link.device,
+        device=device,
         queue=None if _queue_changes(end, lab) else Qdisc.of(end.queue),
     )
 

@@ -125,8 +125,8 @@ class _Calls(FlowOption):
 DSCP = _Dscp(
     name="dscp",
     meaning=(
-        "The DSCP of its packets in both directions: a number from 0 to 63 or a name such as `EF`. Over IPv4 it also "
-        "sets the priority that `prio` and `pfifo_fast` read (rt_tos2priority()), at each router again."
+        "The DSCP of its packets in both directions: a number from 0 to 63 or a name such as `EF`. Over IPv4 four of "
+        "its bits also set a priority, at each node again (rt_tos2priority()); see [flow-options.md](flow-options.md)."
     ),
     examples=("EF", "AF41", 8),
     refused=("EFF", 64),

@@ -45,6 +45,7 @@ class Source:
 
 
 TUNED = ("--case", "TCP and UDP", "--sweep", 'run.tuner=["default","small-buffers","large-buffers"]')
+SEEDS = ("--seeds", "20")
 # One row of the study; the whole of it has 24, three times each.
 ROW = ("--seeds", "1", "--case")
 SOURCES = {
@@ -90,6 +91,23 @@ SOURCES = {
         metric="flow.completion_ms",
         axes="links.bottleneck.queue",
     ),
+    "lab-shape-udp": Source(
+        "shape-udp", "flow.goodput_mbps-by-case-by-name-bar", SEEDS, metric="flow.goodput_mbps", axes="case,name"
+    ),
+    "lab-fair-users": Source(
+        "fair-users", "flow.goodput_mbps-by-case-by-name-bar", SEEDS, metric="flow.goodput_mbps", axes="case,name"
+    ),
+    "lab-real-time": Source(
+        "real-time", "flow.delay_ms_p99-call-by-case-bar", SEEDS, metric="flow.delay_ms_p99", axes="case"
+    ),
+    "lab-different-rtts": Source(
+        "different-rtts",
+        "run.goodput_ratio-by-bottleneck-queue-by-case-bar",
+        SEEDS,
+        metric="run.goodput_ratio",
+        axes="links.bottleneck.queue,case",
+    ),
+    "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
     "lab-tcp-vs-udp": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP"),
     "lab-tcp-vs-udp-tuners": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP-pfifo-limit-165", TUNED),
     "lab-three-node": Source("three-node", "stack-tcp", (*ROW, "bw3Mbps_oneflow_RED")),

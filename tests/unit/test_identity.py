@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from netwarp.flows import KINDS
 from netwarp.flows.arrivals import Arrivals
+from netwarp.flows.options import OPTIONS
 from netwarp.flows.transfer_size import TransferSize
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss
@@ -187,6 +189,12 @@ VALUES: dict[str, TOML] = {
     "BulkFlow.bytes": ("", "1MB"),
     "BulkFlow.connect_ahead": ("", "1s"),
     "UdpFlow.rate": ("", "2mbit"),
+    **{
+        f"{owner}.{option.name}": ("", json.dumps(option.examples[0]))
+        for owner, transport in (("TcpFlow", "tcp"), ("UdpFlow", "udp"), ("PingFlow", "icmp"))
+        for option in OPTIONS
+        if transport in option.transports
+    },
     "RequestFlow.cc": ("", "bbr"),
     "RequestFlow.service": ("", "5ms"),
     "IncastFlow.senders": ("", "3"),

@@ -28,6 +28,8 @@ pub struct Lab {
     /// in file order
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
+    /// of flows with metrics of their own
+    pub flow_routes: Vec<FlowRoute>,
     /// one entry for each single flow: `count = 3` gives three
     pub flows: Vec<Flow>,
     /// in order of time; one entry for each end of a link that changes
@@ -356,6 +358,42 @@ pub struct Route {
     pub interface: String,
 }
 
+/// The route of a group's TCP connections at one of its ends, alone in a table, which a rule of the same number chooses
+/// by the ports at the flows' destination.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct FlowRoute {
+    /// the group
+    pub flow: String,
+    pub node: String,
+    /// also the priority of its rule
+    pub table: u32,
+    /// of the other end
+    pub to: IpAddr,
+    /// None: the other end is attached
+    pub via: Option<IpAddr>,
+    pub interface: String,
+    /// of the flows' destinations
+    pub first_port: u16,
+    pub last_port: u16,
+    /// whether these are ports of the other end; otherwise of this one
+    pub is_source: bool,
+    pub metrics: Vec<RouteMetric>,
+}
+
+/// A metric of a route, which its connections take from it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct RouteMetric {
+    /// in the syntax of ip-route(8)
+    pub words: String,
+    /// RTAX_… of linux/rtnetlink.h
+    pub attribute: u32,
+    pub value: u32,
+}
+
 /// A flow: the fields that every flow has, followed by those of its tool.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
@@ -385,6 +423,8 @@ pub struct Flow {
     pub seed: u64,
     /// in order of time; before the first one its fields apply
     pub changes: Vec<FlowChange>,
+    /// options of its sockets, in this order
+    pub sockets: Vec<SocketOption>,
     #[serde(flatten)]
     pub own: Map<String, Value>,
 }
@@ -423,6 +463,19 @@ pub enum Distribution {
     Constant,
     Exponential,
     Pareto,
+}
+
+/// A whole number that each socket of a flow is given with setsockopt(2), at both ends, before it connects.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct SocketOption {
+    /// in C, for messages
+    pub name: String,
+    pub level: u32,
+    pub option: u32,
+    /// its lower 32 bits are passed
+    pub value: i64,
 }
 
 /// A change of one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.

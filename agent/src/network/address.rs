@@ -94,7 +94,7 @@ pub fn parse_prefix(text: &str) -> Result<(IpAddr, u8)> {
     ))
 }
 
-fn family(ip: IpAddr) -> u8 {
+pub(super) fn family(ip: IpAddr) -> u8 {
     if ip.is_ipv4() {
         libc::AF_INET as u8
     } else {
@@ -102,7 +102,7 @@ fn family(ip: IpAddr) -> u8 {
     }
 }
 
-fn octets(ip: IpAddr) -> Vec<u8> {
+pub(super) fn octets(ip: IpAddr) -> Vec<u8> {
     match ip {
         IpAddr::V4(a) => a.octets().to_vec(),
         IpAddr::V6(a) => a.octets().to_vec(),

@@ -3,6 +3,7 @@
 mod address;
 mod bridge;
 pub mod device;
+mod flow_route;
 mod link;
 pub mod machine;
 mod namespace;
@@ -75,7 +76,8 @@ impl Network {
             // subnets if an atomic allocation fails (GFP_ATOMIC in addrconf_permanent_addr()).
             address::bring_up(site)?;
             address::assign(site)?;
-            address::connect(site)
+            address::connect(site)?;
+            flow_route::add(site)
         })?;
         // Both ends of each link must be able to send before anything sleeps or runs: otherwise the kernel's packets of
         // a new interface (MLD reports) would be lost, and the wire could not account for them.

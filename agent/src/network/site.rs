@@ -7,7 +7,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::nodes::Network;
 use crate::backend::Backend;
-use crate::lab::{End, Lab, Route};
+use crate::lab::{End, FlowRoute, Lab, Route};
 use netwarp_records::netlink::Netlink;
 
 /// Number of nodes, or of interfaces of one, after which the machine rests for a moment.
@@ -20,6 +20,7 @@ pub struct Site<'a> {
     /// The node's ends of links, each with the end that it faces.
     pub ends: Vec<(&'a End, &'a End)>,
     pub routes: Vec<&'a Route>,
+    pub flow_routes: Vec<&'a FlowRoute>,
     /// The run's start.
     pub t0_ns: i64,
     /// A socket in the node's namespace.
@@ -39,12 +40,17 @@ impl<'a> Site<'a> {
         for route in &lab.routes {
             routes.entry(&route.node).or_default().push(route);
         }
+        let mut flow_routes: BTreeMap<&str, Vec<&FlowRoute>> = BTreeMap::new();
+        for route in &lab.flow_routes {
+            flow_routes.entry(&route.node).or_default().push(route);
+        }
         let site = |name: &'a str| {
             Ok(Self {
                 name,
                 backend: network.backend,
                 ends: ends.remove(name).unwrap_or_default(),
                 routes: routes.remove(name).unwrap_or_default(),
+                flow_routes: flow_routes.remove(name).unwrap_or_default(),
                 t0_ns: lab.t0_ns,
                 route: network.node(name)?.run(|| Netlink::open(NETLINK_ROUTE))??,
             })

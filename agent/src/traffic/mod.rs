@@ -14,6 +14,7 @@ mod incast;
 mod iperf3;
 mod on_off;
 mod open_loop;
+mod options;
 mod pace;
 mod pauses;
 mod ping;

@@ -18,6 +18,7 @@ use super::draws::{Distribution, Draws, cut_exponential_mean};
 use super::fields::UdpFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
+use super::options;
 use super::pace::Pace;
 use super::receiver_stats::{ReceiverStats, receive};
 use super::socket::bound;
@@ -170,8 +171,12 @@ pub fn prepare<P: Pattern + 'static>(
         sent: None,
         sink: None,
     };
-    let source = setup.source().map(|node| node.run(|| pair(from, to))?);
-    let sink = setup.destination().map(|node| node.run(|| pair(to, from))?);
+    let source = setup
+        .source()
+        .map(|node| node.run(|| pair(flow, from, to))?);
+    let sink = setup
+        .destination()
+        .map(|node| node.run(|| pair(flow, to, from))?);
     if let Some(source) = source.transpose()? {
         let sender = network.backend.timed_sender(source, t0_ns)?;
         let departures = Departures::new(flow, fields, pattern);
@@ -234,8 +239,8 @@ impl Generator for UdpFlow {
     }
 }
 
-/// Makes a UDP socket bound to `local` and connected to `remote`, with large buffers.
-fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
+/// Makes a UDP socket bound to `local` and connected to `remote`, with large buffers and the flow's options.
+fn pair(flow: &Flow, local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
     let socket = bound(local, SockType::Datagram)?;
     // In a user namespace buffers are limited (net.core.rmem_max); the resulting losses are counted.
     if setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES).is_err() {
@@ -245,6 +250,7 @@ fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
     }
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+    options::set(socket.as_raw_fd(), &flow.sockets)?;
     connect(socket.as_raw_fd(), &SockaddrStorage::from(remote))
         .with_context(|| format!("cannot connect to {remote}"))?;
     Ok(socket)
@@ -290,7 +296,7 @@ pub mod tests {
 
     const FLOW: &str = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"10.0.0.1",
             "destination":"10.0.0.2","source_port":1,"destination_port":2,"family":"ipv4","start_ns":0,"duration_ns":1,
-            "seed":7,"changes":[],"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
+            "seed":7,"changes":[],"sockets":[],"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
             "packet_size_distribution":"constant"}"#;
 
     fn flow(text: &str) -> Flow {

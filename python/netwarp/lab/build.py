@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from netwarp.flows import kind_of
 from netwarp.lab.exec import empty_lab, with_command
+from netwarp.lab.flow_routes import build_flow_routes
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.nat import build_nat, nat_sysctl
@@ -70,6 +71,7 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
         nodes=tuple(_nodes(network, sizes, seed, real_time)),
         links=with_planned_flows(links, flows),
         routes=tuple(build_routes(network, check)),
+        flow_routes=tuple(build_flow_routes(network, sizes, flows)),
         flows=flows,
         changes=changes,
         tuners=tuple(_tuners(scenario)),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from netwarp.flows import kind_of
 from netwarp.lab.tc import change_rate
-from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlowChange, LabLink, LabOpportunities
+from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlowChange, LabFlowRoute, LabLink, LabOpportunities
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.values.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.values.fields import NODE_WIRE
@@ -47,7 +47,24 @@ def commands(lab: Lab) -> list[str]:
         version = "-6 " if ":" in route.prefix else ""
         where = f"via {route.via} dev {route.interface}"
         lines.append(f"ip {version}-n {route.node} route add {route.prefix} {where} proto static")
+    lines += ["# routes of flows with options of their own"] if lab.flow_routes else []
+    lines += [line for route in lab.flow_routes for line in _flow_route_lines(route)]
     return lines + _flow_lines(lab) + _change_lines(lab)
+
+
+def _flow_route_lines(route: LabFlowRoute) -> list[str]:
+    """The rule and the route of a group's connections at one end."""
+    ip = f"ip {'-6 ' if ':' in route.to else ''}-n {route.node}"
+    length = 128 if ":" in route.to else 32
+    side = "dport" if route.is_source else "sport"
+    ports = str(route.first_port) if route.first_port == route.last_port else f"{route.first_port}-{route.last_port}"
+    words = [f"via {route.via}"] if route.via else []
+    words += [f"dev {route.interface} table {route.table} proto static", *(metric.words for metric in route.metrics)]
+    return [
+        f"{ip} rule add pref {route.table} to {route.to}/{length} ipproto tcp {side} {ports} lookup {route.table} "
+        "protocol static",
+        f"{ip} route add {route.to}/{length} {' '.join(words)}",
+    ]
 
 
 def _values(parameters: Mapping[str, str]) -> list[str]:
@@ -68,8 +85,9 @@ def _flow_lines(lab: Lab) -> list[str]:
         source = _socket(flow.source, flow.source_port if own else None)
         destination = _socket(flow.destination, flow.destination_port if peer else None)
         cc = f", {flow.cc}" if flow.cc else ""
+        options = "".join(f", {option.name} {option.value}" for option in flow.sockets)
         when = f"{format_duration(begin)} to {format_duration(end)}"
-        lines.append(f"# {when}: {flow.name} ({flow.tool}{cc}) from {source} to {destination}")
+        lines.append(f"# {when}: {flow.name} ({flow.tool}{cc}{options}) from {source} to {destination}")
     more = len(lab.flows) - MAX_FLOWS
     lines += [f"# … and {more} more flows"] if more > 0 else []
     return lines + _flow_change_lines(lab)

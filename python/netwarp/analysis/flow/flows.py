@@ -249,10 +249,12 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Jain's index over the goodputs of all flows that share by TCP, each during its activity; absent for fewer than
-    two."""
-    shares = [data.goodput_mbps() for data in flows if data.flow.shares_by_tcp]
-    yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
+    """Jain's index over the goodputs of all flows that share by TCP, each during its activity, and the ratio of the
+    largest to the smallest; absent for fewer than two."""
+    goodputs = [data.goodput_mbps() for data in flows if data.flow.shares_by_tcp]
+    shares = [x for x in goodputs if x is not None]
+    ratio = fairness.largest_to_smallest(shares)
+    yield from rows("run", "", {"jain_index": fairness.jain_index(shares), "goodput_ratio": ratio})
 
 
 def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:

@@ -25,9 +25,9 @@ def test_an_aggregate_is_serialised_as_its_segments(runs: Runs) -> None:
     gaps = np.diff(arrived.filter(new_bytes=1448)["time_ns"].to_numpy())
     assert gaps.min() == FRAME_NS
     assert (gaps == FRAME_NS).sum() > 0.9 * len(gaps)
-    sums = wire(run)
-    assert sums["sent_pkts"] == int(packets["segments"].sum())
-    assert sums["sent_bytes"] == int(packets["packet_bytes"].sum())
+    multicasts = wire(run)["sent_pkts"] - int(packets["segments"].sum())
+    assert 0 <= multicasts <= 2, "before the run"
+    assert 0 <= wire(run)["sent_bytes"] - int(packets["packet_bytes"].sum()) <= 90 * multicasts
     assert values(run, "bulk")["goodput_mbps"] == pytest.approx(200 * 1448 / 1514, rel=0.1)
 
 

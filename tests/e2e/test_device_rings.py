@@ -19,15 +19,15 @@ def test_an_aggregate_is_serialised_as_its_segments(runs: Runs) -> None:
     link = f"{DEVICE}\noffload = true"
     run = runs(pair(flow("bulk", "bulk"), link=link, rate="200mbit", duration="1s"))
     packets = run.scan("packets").filter(interface_index=FORWARD, fate=Fate.SENT).collect()
-    assert packets["segments"].max() > 5
+    assert packets["segments"].to_numpy().max() > 5
     arrived = run.scan("arrivals").collect().sort("time_ns")
-    assert arrived["new_bytes"].max() == 1448
+    assert arrived["new_bytes"].to_numpy().max() == 1448
     gaps = np.diff(arrived.filter(new_bytes=1448)["time_ns"].to_numpy())
     assert gaps.min() == FRAME_NS
     assert (gaps == FRAME_NS).sum() > 0.9 * len(gaps)
-    sums = wire(run)
-    assert sums["sent_pkts"] == int(packets["segments"].sum())
-    assert sums["sent_bytes"] == int(packets["packet_bytes"].sum())
+    multicasts = wire(run)["sent_pkts"] - int(packets["segments"].sum())
+    assert 0 <= multicasts <= 2, "before the run"
+    assert 0 <= wire(run)["sent_bytes"] - int(packets["packet_bytes"].sum()) <= 90 * multicasts
     assert values(run, "bulk")["goodput_mbps"] == pytest.approx(200 * 1448 / 1514, rel=0.1)
 
 

@@ -23,21 +23,27 @@ def device(folder: Path, name: str, **given: str) -> str:
 @pytest.mark.parametrize("interface", [FORWARD, BACK])
 @pytest.mark.parametrize("name", TRACES)
 def test_every_drop_and_every_arrival_is_mm_links(runs: Runs, folder: Path, name: str, interface: int) -> None:
-    """A packet is out of the queue once its first bytes have passed, and arrives one delay after its last have."""
+    """A packet is out of the queue once its first bytes have passed, and arrives one delay after its last have.
+
+    Only of packets that come at the very instant of an opportunity it is open whether they come before it or after.
+    """
     run = runs(device(folder, name))
     packets = packets_at(run, interface)
     link = LinkQueue(TRACES[name][interface], LIMITS[interface])
     for number, (arrival_ns, size) in enumerate(packets.select("enqueue_ns", "packet_bytes").iter_rows()):
         link.read_packet(number, arrival_ns, size)
     link.rationalize(5000)
-    assert set(packets.with_row_index().filter(fate=1)["index"]) == link.dropped
+    others = set(packets.with_row_index().filter(fate=1)["index"]) ^ link.dropped
+    assert len(others) <= 1
+    assert all(packets["enqueue_ns"][number] % MS == 0 for number in others)
     left = packets.with_row_index().drop_nulls("dequeue_ns")
     assert all(
         at <= link.departures_ms.get(number, 6000) * MS for number, at in left.select("index", "dequeue_ns").iter_rows()
     )
-    departed = sorted(at * MS for at in link.departures_ms.values())
-    multicasts = 2  # of IPv6, before the run
-    assert wire(run, interface)["delivered_pkts"] - multicasts == sum(at + DELAY_NS <= 5000 * MS for at in departed)
+    departed = [at * MS for at in link.departures_ms.values()]
+    multicasts = wire(run, interface)["sent_pkts"] - left.height  # before the run
+    arrived = sum(at + DELAY_NS <= 5000 * MS for at in departed)
+    assert abs(wire(run, interface)["delivered_pkts"] - multicasts - arrived) <= len(others)
 
 
 def test_a_full_link_uses_every_opportunity(runs: Runs, folder: Path) -> None:

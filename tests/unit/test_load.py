@@ -16,6 +16,7 @@ from netwarp.flows.iperf3 import Iperf3Flow
 from netwarp.flows.on_off import OnOffFlow
 from netwarp.flows.ping import PingFlow
 from netwarp.flows.request import RequestFlow
+from netwarp.lab_format.wires.netem import GilbertElliott
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model.paths import parse_setting, setting_of
@@ -117,7 +118,7 @@ def test_everything_of_the_format() -> None:
     assert (scenario.links["a"].rate.forward, scenario.links["a"].rate.reverse) == (10**9, 10**8)
     assert (scenario.links["a"].delay.forward, scenario.links["a"].delay.reverse) == (0, 3_000_000)
     assert (link.queue.reverse, link.jitter.forward.distribution) == ("fq_codel", "normal")
-    assert link.loss.forward.model == "gemodel"
+    assert isinstance(link.loss.forward, GilbertElliott)
     assert [type(flow) for flow in scenario.flows.values()][::2] == [
         BulkFlow,
         type(scenario.flows["poisson"]),

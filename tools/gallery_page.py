@@ -87,6 +87,11 @@ _GROUPS = {
             "labs/recommendations.md",
             "lab-shape-udp",
         ),
+        "receive-buffers": Exhibit(
+            "How large a receive buffer do BBR and CUBIC need on a fast path?",
+            "labs/recommendations.md",
+            "lab-receive-buffers",
+        ),
         "fair-users": Exhibit(
             "What limits a user who opens ten connections?", "labs/recommendations.md", "lab-fair-users"
         ),

@@ -100,6 +100,13 @@ SOURCES = {
     "lab-real-time": Source(
         "real-time", "flow.delay_ms_p99-call-by-case-bar", SEEDS, metric="flow.delay_ms_p99", axes="case"
     ),
+    "lab-receive-buffers": Source(
+        "receive-buffers",
+        "flow.goodput_mbps-bulk-by-case-by-bulk-cc-bar",
+        SEEDS,
+        metric="flow.goodput_mbps",
+        axes="case,flows.bulk.cc",
+    ),
     "lab-different-rtts": Source(
         "different-rtts",
         "run.goodput_ratio-by-bottleneck-queue-by-case-bar",

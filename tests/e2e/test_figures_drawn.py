@@ -68,6 +68,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "shape-udp": (*UNWARMED, "--case", "tail drop", "--case", "shaped"),
     "fair-users": (*UNWARMED, "--case", "fq_codel", "--case", "CAKE hosts"),
     "real-time": (*UNWARMED, "--case", "CoDel", "--case", "priority"),
+    "receive-buffers": (*UNWARMED, "--case", "64 kB"),
     "different-rtts": (*UNWARMED, "--case", "Reno"),
     "red-synchronisation": UNWARMED,
     "tuners": (*BRIEF, "--sweep", 'run.tuner=["default", "small-buffers", "fq"]'),

@@ -52,6 +52,7 @@ PARTS = {
     "mitigate": [*ANOTHER],
     "mobile": [*ANOTHER],
     "real-time": [*OTHERS],
+    "receive-buffers": [*ANOTHER],
     "red-synchronisation": [*OTHERS],
     "red-law": [*OTHERS, *sweep("flows.poisson.rate", "110mbit", "120mbit")],
     "shape-udp": [*OTHERS],

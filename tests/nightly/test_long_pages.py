@@ -16,7 +16,7 @@ LIMIT_S = 7200.0
 def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a copy of the present kernels, so that the names of a page replace no other kernel.
 
-    Without the trees of named builds, which are gigabytes: a page that builds a kernel begins anew.
+    Without the trees of named builds, which are gigabytes: a page that builds a kernel begins with its source.
     """
     (place := tmp_path / "empty").mkdir()
     without_trees = shutil.ignore_patterns("trees")

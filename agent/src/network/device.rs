@@ -1,11 +1,14 @@
 //! Links that are devices: both ends are interfaces of the driver `netwarp_wire`, each with the properties of the
 //! direction that leaves it.
 
+mod attribute;
 mod plan;
 mod properties;
 
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
+
+use attribute::Attribute;
 
 use super::link::{
     IFLA_ADDRESS, IFLA_GSO_MAX_SEGS, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO,
@@ -26,9 +29,6 @@ const IFLA_WIRE_TRACE: u16 = 16;
 const IFLA_WIRE_OPPORTUNITIES: u16 = 17;
 /// sizeof(struct ifinfomsg)
 const MESSAGE: usize = 16;
-
-/// An attribute of the driver: its number and its content.
-type Attribute = (u16, Vec<u8>);
 
 /// Frames and bytes of a direction: struct wire_xstats of the driver.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::Attribute;
+use super::attribute::Attribute;
 use crate::lab::{Lab, Plan, Planned, PlannedFlow, Wire};
 
 const IFLA_WIRE_LOSE_PLAN: u16 = 13;

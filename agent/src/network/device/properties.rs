@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Attribute;
+use super::attribute::Attribute;
 use crate::lab::{Loss, Wire};
 use crate::network::wire::distribution_table;
 

@@ -90,6 +90,9 @@ SOURCES = {
         metric="flow.completion_ms",
         axes="links.bottleneck.queue",
     ),
+    "lab-calls": Source(
+        "calls", "flow.mos-speech-by-bottleneck-queue-bar", metric="flow.mos", axes="links.bottleneck.queue"
+    ),
     "lab-tcp-vs-udp": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP"),
     "lab-tcp-vs-udp-tuners": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP-pfifo-limit-165", TUNED),
     "lab-three-node": Source("three-node", "stack-tcp", (*ROW, "bw3Mbps_oneflow_RED")),

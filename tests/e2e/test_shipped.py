@@ -52,6 +52,7 @@ PARTS = {
     "red-law": [*OTHERS, *sweep("flows.poisson.rate", "110mbit", "120mbit")],
     "tcp-vs-udp": [*ANOTHER],
     "tuners": [*ANOTHER],
+    "calls": [*OTHERS],
     "web-search": [*OTHERS],
 }
 # Other tests make the whole of these: test_theory_labs.py, test_three_node_study.py. Their expectations are for more

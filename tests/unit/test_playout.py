@@ -24,7 +24,6 @@ def media(*lines: str) -> str:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ((), 'rate: is missing; write `rate`, such as "1mbit", or a `codec`, such as "g711"'),
         (('codec = "g711"', 'rate = "1mbit"'), "both `codec` and `rate` decide the rate"),
         (('codec = "g711"', 'control = "gcc"'), "the codec g711 has a constant rate"),
         (('rate = "1mbit"', 'max_rate = "2mbit"'), 'applies to adaptive streams only; write control = "gcc"'),

@@ -56,10 +56,10 @@ class MediaFlow(FlowBase):
         default=None,
     )
     rate: Rate | None = about(
-        "The rate of the media; of an adaptive stream the rate at which it begins (default: 300 kbit/s).",
+        "The rate of the media; of an adaptive stream the rate at which it begins. Default: that of the codec, or 300 "
+        "kbit/s.",
         "1mbit",
         refused=["0bit"],
-        beside={"codec": None},
         default=None,
     )
     control: Literal["none", "gcc"] = about(
@@ -67,21 +67,20 @@ class MediaFlow(FlowBase):
         "(draft-ietf-rmcat-gcc-02; [media.md](media.md)).",
         "gcc",
         refused=["nada"],
-        beside={"codec": None},
         default="none",
     )
     min_rate: Rate | None = about(
         "The lowest rate of an adaptive stream; default: 100 kbit/s.",
         "150kbit",
         refused=["0bit"],
-        beside={"control": "gcc", "codec": None},
+        beside={"control": "gcc"},
         default=None,
     )
     max_rate: Rate | None = about(
         "The highest rate of an adaptive stream; default: 2.5 Mbit/s.",
         "1500kbit",
         refused=["0bit"],
-        beside={"control": "gcc", "codec": None},
+        beside={"control": "gcc"},
         default=None,
     )
     interval: PositiveDuration = about(
@@ -94,7 +93,7 @@ class MediaFlow(FlowBase):
         "The time between two reports of the receiver of an adaptive stream; default: 100 ms.",
         "50ms",
         refused=["0s"],
-        beside={"control": "gcc", "codec": None},
+        beside={"control": "gcc"},
         default=None,
     )
     playout: Duration | None = about(
@@ -118,8 +117,6 @@ class MediaFlow(FlowBase):
             yield "rate", "both `codec` and `rate` decide the rate; leave one of them out"
         if self.codec is not None and adaptive:
             yield "control", f"the codec {self.codec} has a constant rate; leave `codec` or `control` out"
-        if self.codec is None and self.rate is None and not adaptive:
-            yield "rate", 'is missing; write `rate`, such as "1mbit", or a `codec`, such as "g711"'
         if self.deadline is not None and self.playout is not None:
             yield "playout", "both `deadline` and `playout` decide when frames are played; leave one of them out"
         for name in ("min_rate", "max_rate", "feedback"):

@@ -60,6 +60,7 @@ _GROUPS = {
     },
     "Who gets the link": {
         "web-search": Exhibit("How long do short transfers wait behind long ones?", "open-loop.md", "lab-web-search"),
+        "calls": Exhibit("How does a call sound beside a download?", "media.md", "lab-calls"),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",

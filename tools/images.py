@@ -115,6 +115,9 @@ SOURCES = {
         axes="links.bottleneck.queue,case",
     ),
     "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
+    "lab-calls": Source(
+        "calls", "flow.mos-speech-by-bottleneck-queue-bar", metric="flow.mos", axes="links.bottleneck.queue"
+    ),
     "lab-tcp-vs-udp": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP"),
     "lab-tcp-vs-udp-tuners": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP-pfifo-limit-165", TUNED),
     "lab-three-node": Source("three-node", "stack-tcp", (*ROW, "bw3Mbps_oneflow_RED")),

@@ -49,6 +49,8 @@ use super::settings::Settings;"""
 _HEAD_OF_FLOWS = """\
 //! The fields of each kind of flow in the lab. Made by `make generate` from `python/netwarp/flows/`.
 
+#![allow(dead_code, reason = "some fields are for readers of records")]
+
 use serde::Deserialize;
 
 use crate::lab::Distribution;"""

@@ -58,6 +58,7 @@ PARTS = {
     "shape-udp": [*OTHERS],
     "tcp-vs-udp": [*ANOTHER],
     "tuners": [*ANOTHER],
+    "calls": [*OTHERS],
     "web-search": [*OTHERS],
 }
 # Other tests make the whole of these: test_theory_labs.py, test_three_node_study.py. Their expectations are for more

@@ -151,6 +151,58 @@ def aqm(
         return _run(with_modules(QUEUES, subjects, module or ()), subjects, asked)
 
 
+@suite_app.command
+@unwrapped
+def media(
+    *,
+    queue: Annotated[list[str], Parameter(negative=())],
+    module: Several = None,
+    cases: str | None = None,
+    quick: Flag = False,
+    seeds: Seeds = None,
+    output: Output = None,
+    keep: Flag = False,
+    jobs: Jobs = None,
+    kernel: Kernel = None,
+    json: Flag = False,
+    junit: Annotated[Path | None, Parameter(name="--junit")] = None,
+) -> int:
+    """Test queues with calls as RFC 8867 asks: capacity that varies, streams among themselves and beside TCP.
+
+    The calls are video with Google Congestion Control. Every case also runs with tail drop of 300 ms and with fq_codel
+    in the queue's place, with the same seeds. Exit code 1 if a queue is worse than tail drop somewhere, 3 if a run
+    failed. See docs/suites.md.
+
+    Parameters
+    ----------
+    queue
+        A queue with its options, in tc's syntax, such as "pie target 15ms"; may be given several times.
+    module
+        The C file of a module that the queue needs; may be given several times. Modules that come with netwarp are
+        found by the queue's name.
+    cases
+        Only these cases or groups, by name, separated by commas.
+    quick
+        Only the cases that take a minute together, with 2 seeds.
+    seeds
+        Run with the seeds 1 to N; default: 3.
+    output
+        Where suite.md with its figure, suite.json and the cases' scenarios go; default: results/suite-media-<UTC>.
+    keep
+        Keep the cases' results with all records, some MB for each run.
+    json
+        Print the measures as JSON.
+    junit
+        Write the verdicts to this file as JUnit XML, for CI systems.
+    """
+    with errors():
+        from netwarp.suite.suites import CALLS, queues, with_modules
+
+        asked = _Asked(cases, quick, seeds, output, keep, jobs, kernel, json, junit)
+        subjects = queues(queue)
+        return _run(with_modules(CALLS, subjects, module or ()), subjects, asked)
+
+
 def _run(suite: "Suite", subjects: "Sequence[Subject]", asked: _Asked) -> int:
     from netwarp.engines import EngineOptions, find_engine
     from netwarp.kernels import find_kernel

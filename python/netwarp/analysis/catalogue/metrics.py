@@ -169,6 +169,16 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             axis=Axis("correlation of losses"),
         ),
         entry(
+            "jain_media_index",
+            "the same of the adaptive media streams",
+            "flows",
+            "`flow.goodput_mbps`",
+            better=HIGHER,
+            min_effect=(0, 0.02),
+            basis="as `goodput_mbps`, each flow's in its own interval",
+            axis=Axis("Jain's fairness index of media"),
+        ),
+        entry(
             "jain_index_1s: mean p5",
             "Jain's index of each second in which at least two such flows were active throughout: "
             "its mean, and its 5th percentile",

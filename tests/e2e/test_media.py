@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from e2e_runs import Runs
 from e2e_traffic import SECOND, account, datagrams_of, flow, pair, values
 from netwarp.stats.e_model import mean_opinion_score, rating
 from netwarp.store.rundir import RunDir
+from netwarp.store.schemas import TABLES
 
 HEADERS = 12 + 8 + 20 + 14
 """RTP, UDP, IPv4, Ethernet."""
@@ -85,6 +87,12 @@ def test_an_adaptive_stream_alone_reaches_its_highest_rate_and_no_queue(runs: Ru
     sent = datagrams_of(run, "media").filter(pl.col("sent_ns") > 10 * SECOND)
     media_bits = (sent["payload_bytes"] - 12).sum() * 8
     assert media_bits / 10 == pytest.approx(2e6, rel=0.005), "the frames carry the rate"
+
+
+def test_the_table_of_reports_is_as_the_page_of_records_says(runs: Runs) -> None:
+    run = runs(pair(media(*VIDEO), duration="5s"))
+    written = pa.ipc.open_stream(pa.memory_map(str(run.path / "rate_control.arrows"))).schema
+    assert written.equals(TABLES["rate_control"].schema, check_metadata=True)
 
 
 def test_reports_cross_the_network_and_have_every_arrival(runs: Runs) -> None:

@@ -208,7 +208,7 @@ BAD = [
     (('to = "h2"', 'to = "h2"\nstart = "5s"\nduration = "6s"'), 19, "past the end of the run"),
     (('to = "h2"', 'to = "h2"\nstart = "1s"\nconnect_ahead = "2s"'), 19, "before the run begins"),
     (('to = "h2"', 'to = "h2"\nbytes = "1MB"\nduration = "6s"'), 18, "both given"),
-    (('to = "h2"', 'to = "h2"\ninterval = "1s"'), 18, '"interval" belongs to ping, not to the tool "bulk"'),
+    (('to = "h2"', 'to = "h2"\ninterval = "1s"'), 18, '"interval" belongs to media, ping, not to the tool "bulk"'),
     (('to = "h2"', 'to = "h2"\ncct = "bbr"'), 18, 'did you mean "cc"?'),
     (('to = "h2"', 'to = "h2"\ncount = -1'), 18, "must be at least 0, not -1"),
     (('tool = "bulk"', 'tool = "blk"'), 15, '"blk" is not a tool (did you mean "bulk"?)'),

@@ -89,7 +89,6 @@ fn device(lab: &Lab, link: &Link, end: &End, cable: u32) -> Result<Request> {
         (IFLA_WIRE_SEED, end.wire.seed.to_ne_bytes().to_vec()),
     ];
     data.extend(properties::all(&end.wire)?);
-    data.extend(plan::of(lab, &end.wire));
     if let Some(trace) = &end.opportunities {
         data.push((IFLA_WIRE_TRACE, opportunity::parameters(trace, lab.t0_ns)?));
     }
@@ -99,22 +98,27 @@ fn device(lab: &Lab, link: &Link, end: &End, cable: u32) -> Result<Request> {
         .attr(IFLA_ADDRESS, &mac)
         .u32(IFLA_MTU, link.mtu)
         .u32(IFLA_GSO_MAX_SEGS, max_segs(link))
-        .nest(IFLA_LINKINFO, |r| info(r, &data)))
+        .nest(IFLA_LINKINFO, |r| {
+            info(r, |r| plan::add(with(r, &data), lab, &end.wire))
+        }))
 }
 
 /// A change of some attributes of a device.
 fn set(index: u32, data: &[Attribute]) -> Request {
     Request::new(RTM_NEWLINK, 0)
         .raw(&ifinfomsg(index, 0))
-        .nest(IFLA_LINKINFO, |r| info(r, data))
+        .nest(IFLA_LINKINFO, |r| info(r, |r| with(r, data)))
 }
 
-fn info(request: Request, data: &[Attribute]) -> Request {
+fn info(request: Request, fill: impl FnOnce(Request) -> Request) -> Request {
     request
         .text(IFLA_INFO_KIND, KIND)
-        .nest(IFLA_INFO_DATA, |r| {
-            data.iter().fold(r, |r, (kind, value)| r.attr(*kind, value))
-        })
+        .nest(IFLA_INFO_DATA, fill)
+}
+
+fn with(request: Request, data: &[Attribute]) -> Request {
+    data.iter()
+        .fold(request, |r, (kind, value)| r.attr(*kind, value))
 }
 
 /// The opportunities of an end, in parts that fit into a message.

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
 use super::address::{family, octets};
-use super::site::Site;
+use super::site::{Site, index_of};
 use crate::lab::FlowRoute;
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
@@ -23,12 +23,7 @@ pub fn add(node: &mut Site) -> Result<()> {
     } = node;
     for wanted in &*flow_routes {
         let place = || format!("route of flow {} to {}", wanted.flow, wanted.to);
-        let index = ends
-            .iter()
-            .find(|(own, _)| own.interface == wanted.interface)
-            .map(|(own, _)| own.index)
-            .ok_or_else(|| anyhow!("no interface {}", wanted.interface))
-            .with_context(place)?;
+        let index = index_of(ends, &wanted.interface).with_context(place)?;
         route.change(new_route(wanted, index)).with_context(place)?;
         route
             .change(new_rule(wanted))

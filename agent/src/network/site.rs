@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::nodes::Network;
@@ -61,6 +61,14 @@ impl<'a> Site<'a> {
             .map(site)
             .collect()
     }
+}
+
+/// The index of a node's interface; `ends` are those of its site.
+pub fn index_of(ends: &[(&End, &End)], interface: &str) -> Result<u32> {
+    ends.iter()
+        .find(|(own, _)| own.interface == interface)
+        .map(|(own, _)| own.index)
+        .ok_or_else(|| anyhow!("no interface {interface}"))
 }
 
 /// Rests after every `PER_REST` items.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from netwarp.flows import kind_of
 from netwarp.flows.options import route_metrics
-from netwarp.lab.network import Hop, NetworkGraph
+from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.lab_format.model import LabFlow, LabFlowRoute
 
@@ -18,9 +18,9 @@ def build_flow_routes(network: NetworkGraph, sizes: Sizes, flows: Sequence[LabFl
     """Two routes, one at each end, for each group of `flows` whose options are metrics of a route."""
     table = FIRST_TABLE
     for group, flow in network.scenario.flows.items():
-        members = [one for one in flows if one.group == group]
         metrics = route_metrics(flow, kind_of(flow.tool).transport)
-        if not (members and metrics):
+        members = [one for one in flows if one.group == group] if metrics else []
+        if not members:
             continue
         first, last = members[0], members[-1]
         path = sizes.paths[group]
@@ -34,7 +34,7 @@ def build_flow_routes(network: NetworkGraph, sizes: Sizes, flows: Sequence[LabFl
                 node=node,
                 table=table,
                 to=to,
-                via=None if hop.link == arrival.link else _gateway(network, hop, flow.family),
+                via=None if hop.link == arrival.link else network.gateway(hop, 4 if flow.family == "ipv4" else 6),
                 interface=network.interfaces[hop.link][hop.direction],
                 first_port=first.destination_port,
                 last_port=last.destination_port,
@@ -42,9 +42,3 @@ def build_flow_routes(network: NetworkGraph, sizes: Sizes, flows: Sequence[LabFl
                 metrics=metrics,
             )
             table += 1
-
-
-def _gateway(network: NetworkGraph, hop: Hop, family: str) -> str:
-    """The address of the next node on the path."""
-    version = 4 if family == "ipv4" else 6
-    return str(network.addresses[hop.link][version][1 - hop.direction].ip)

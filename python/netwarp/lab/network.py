@@ -83,6 +83,17 @@ class NetworkGraph:
         return names
 
     @cached_property
+    def _written(self) -> list[dict[int, tuple[str, str]]]:
+        """The addresses of both ends of each link, by version, as text."""
+        return [
+            {version: (str(pair[0].ip), str(pair[1].ip)) for version, pair in pairs.items()} for pairs in self.addresses
+        ]
+
+    def gateway(self, hop: Hop, version: int) -> str:
+        """The address of the node at the other end of a hop."""
+        return self._written[hop.link][version][1 - hop.direction]
+
+    @cached_property
     def leaves(self) -> dict[str, Leaf]:
         """The nodes with one link, to a forwarding node that has others: they reach what this reaches."""
         found = {}

@@ -35,14 +35,11 @@ def build_routes(network: NetworkGraph, check: Callable[[], None]) -> list[LabRo
     """
     hops = _next_hops(network, check)
     tables = {version: _tables(network, version, hops) for version in _BITS}
-    ways = [
-        {version: (str(pair[0].ip), str(pair[1].ip)) for version, pair in pairs.items()} for pairs in network.addresses
-    ]
     return [
         LabRoute(
             node=node,
             prefix=_written(prefix, version),
-            via=ways[hop.link][version][1 - hop.direction],
+            via=network.gateway(hop, version),
             interface=network.interfaces[hop.link][hop.direction],
         )
         for node in network.attached

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::attribute::Attribute;
 use crate::lab::{Lab, Plan, Planned, PlannedFlow, Wire};
+use netwarp_records::netlink::Request;
 
 const IFLA_WIRE_LOSE_PLAN: u16 = 13;
 const IFLA_WIRE_COPY_PLAN: u16 = 14;
@@ -14,22 +14,23 @@ const WIRE_PLAN_FROM: u16 = 3;
 const WIRE_PLAN_UNTIL: u16 = 4;
 const WIRE_PLAN_KIND: u16 = 5;
 const WIRE_PLAN_FLOWS: u16 = 6;
-const NLA_F_NESTED: u16 = 1 << 15;
 
-/// The plans of a wire, which hold for a whole run.
-pub fn of(lab: &Lab, wire: &Wire) -> Vec<Attribute> {
+/// Adds the plans of a wire, which hold for a whole run.
+pub fn add(request: Request, lab: &Lab, wire: &Wire) -> Request {
     [
         (IFLA_WIRE_LOSE_PLAN, &wire.loss_plan),
         (IFLA_WIRE_COPY_PLAN, &wire.duplicate_plan),
         (IFLA_WIRE_SKIP_PLAN, &wire.reorder_plan),
     ]
     .into_iter()
-    .filter_map(|(kind, plan)| Some((kind | NLA_F_NESTED, nested(lab, plan.as_ref()?))))
-    .collect()
+    .filter_map(|(kind, plan)| Some((kind, plan.as_ref()?)))
+    .fold(request, |request, (kind, plan)| {
+        request.nest(kind, |inner| fill(inner, lab, plan))
+    })
 }
 
-/// Encodes the attributes of a plan; the driver's clock is that of the machine.
-fn nested(lab: &Lab, plan: &Plan) -> Vec<u8> {
+/// Adds the attributes of a plan; the driver's clock is that of the machine.
+fn fill(request: Request, lab: &Lab, plan: &Plan) -> Request {
     let at = |ns: i64| (lab.t0_ns + ns).max(0).to_ne_bytes().to_vec();
     let numbers = plan.numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
     let flows = plan.flows.iter().flat_map(flow).collect();
@@ -46,9 +47,8 @@ fn nested(lab: &Lab, plan: &Plan) -> Vec<u8> {
     ];
     parts
         .into_iter()
-        .filter_map(|(kind, value)| Some(attribute(kind, &value?)))
-        .flatten()
-        .collect()
+        .filter_map(|(kind, value)| Some((kind, value?)))
+        .fold(request, |request, (kind, value)| request.attr(kind, &value))
 }
 
 /// Encodes enum wire_kind.
@@ -58,18 +58,6 @@ fn kind(kind: Planned) -> u8 {
         Planned::Data => 1,
         Planned::Acks => 2,
     }
-}
-
-/// Encodes an attribute, padded to four bytes.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = [
-        ((value.len() + 4) as u16).to_ne_bytes().as_slice(),
-        &kind.to_ne_bytes(),
-        value,
-    ]
-    .concat();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
 }
 
 /// Encodes struct wire_flow. The destination's port, without that of the source, is of one flow only.
@@ -104,10 +92,5 @@ mod tests {
         assert_eq!(found.len(), 40);
         assert_eq!(found[..5], [10, 0, 1, 1, 0]);
         assert_eq!(found[34..38], [0x89, 0x13, 6, 4]);
-    }
-
-    #[test]
-    fn attributes_are_padded() {
-        assert_eq!(attribute(5, &[2]), [5, 0, 5, 0, 2, 0, 0, 0]);
     }
 }

@@ -52,7 +52,8 @@ def mean_correlation(events: NDArray[np.bool_]) -> float | None:
 def _intervals_with_losses(run: RunDir, flow_ids: Sequence[int], window: Window, interval_ns: int) -> NDArray[np.bool_]:
     """For each flow and interval of the window, whether a queue dropped one of its packets, or marked it."""
     flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
-    of = {tuple_id: flow_ids.index(flow) for tuple_id, flow in flow_of.items() if flow in set(flow_ids)}
+    rows_of = {flow: row for row, flow in enumerate(flow_ids)}
+    of = {tuple_id: rows_of[flow] for tuple_id, flow in flow_of.items() if flow in rows_of}
     dropped = pl.col("fate") == Fate.DROPPED
     marked = (pl.col("ecn_out") == CE) & (pl.col("ecn_in") != CE)
     time_ns = pl.when(dropped).then("drop_ns").otherwise("dequeue_ns")

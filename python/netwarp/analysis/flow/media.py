@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.analysis.flow.datagrams import Datagrams, sending_times
-from netwarp.lab_format.own_fields import OwnFields
+from netwarp.lab_format.model import LabFlow
 from netwarp.stats.e_model import equipment_impairment, mean_opinion_score, rating
 from netwarp.stats.weighting import Times, TimeWeighted, Values, Window, pool, time_weighted, weighted_mean
 from netwarp.store.rundir import RunDir
@@ -128,15 +127,13 @@ def load_playouts(run: RunDir) -> dict[int, Playout]:
     if not any(flow.kind.media for flow in run.description.flows):
         return {}
     media = {flow.id for flow in run.description.flows if flow.kind.media}
-    return {flow.id: _playout(flow.own) for flow in run.lab.flows if flow.id in media}
+    return {flow.id: _playout(flow) for flow in run.lab.flows if flow.id in media}
 
 
-def _playout(own: OwnFields) -> Playout:
-    # The types of these fields are checked when the lab is read.
-    interval_ns, playout_ns = (cast(int, own.get(name) or 0) for name in ("interval_ns", "playout_ns"))
-    codec = own.get("codec")
-    known = cast(CodecName, codec) if codec in CODECS else None
-    return Playout(interval_ns, playout_ns, cast("int | None", own.get("deadline_ns")), known)
+def _playout(flow: LabFlow) -> Playout:
+    deadline_ns = None if flow.own.get("deadline_ns") is None else flow.number("deadline_ns")
+    codec = next((name for name in CODECS if name == flow.own.get("codec")), None)
+    return Playout(flow.number("interval_ns"), flow.number("playout_ns"), deadline_ns, codec)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from netwarp.lab_format.objects import LabObject
-from netwarp.lab_format.quantities import Share, Yes
+from netwarp.lab_format.quantities import Share, Yes, meaning
 from netwarp.lab_format.wires.netem import ChangedLossField, FourState, GilbertElliott, LossField, RandomLoss
 from netwarp.lab_format.wires.planned import is_plan, lab_plan
 from netwarp.lab_format.wires.property import LabField, WireProperty, plan_field
@@ -19,18 +19,14 @@ if TYPE_CHECKING:
     from netwarp.lab_format.wires.wire import WireBase as LabWire
 
 
-def _meaning(text: str) -> Any:
-    return Field(description=text)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabRandomLoss(LabObject):
     """Independent losses, or correlated ones: `loss random` of tc-netem(8)."""
 
     model: Literal["random"] = "random"
-    p: Annotated[Share, _meaning("probability of loss")]
-    correlation: Annotated[Share, _meaning("with the previous packet")] = 0.0
-    ecn: Annotated[Yes, _meaning("packets that can be marked are marked instead of lost")] = False
+    p: Annotated[Share, meaning("probability of loss")]
+    correlation: Annotated[Share, meaning("with the previous packet")] = 0.0
+    ecn: Annotated[Yes, meaning("packets that can be marked are marked instead of lost")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +34,10 @@ class LabGilbertElliott(LabObject):
     """Losses of two states (Gilbert and Elliott): `loss gemodel` of tc-netem(8)."""
 
     model: Literal["gemodel"] = "gemodel"
-    p: Annotated[Share, _meaning("from the good state to the bad")]
-    r: Annotated[Share, _meaning("from the bad state to the good")]
-    one_minus_h: Annotated[Share, _meaning("probability of loss in the bad state")]
-    one_minus_k: Annotated[Share, _meaning("probability of loss in the good state")]
+    p: Annotated[Share, meaning("from the good state to the bad")]
+    r: Annotated[Share, meaning("from the bad state to the good")]
+    one_minus_h: Annotated[Share, meaning("probability of loss in the bad state")]
+    one_minus_k: Annotated[Share, meaning("probability of loss in the good state")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +45,11 @@ class LabStateLoss(LabObject):
     """Losses of four states: `loss state` of tc-netem(8)."""
 
     model: Literal["state"] = "state"
-    p13: Annotated[Share, _meaning("from the good state into a burst of losses")]
-    p31: Annotated[Share, _meaning("out of it")]
-    p32: Annotated[Share, _meaning("from a burst into a gap within it")]
-    p23: Annotated[Share, _meaning("back")]
-    p14: Annotated[Share, _meaning("of a single loss")]
+    p13: Annotated[Share, meaning("from the good state into a burst of losses")]
+    p31: Annotated[Share, meaning("out of it")]
+    p32: Annotated[Share, meaning("from a burst into a gap within it")]
+    p23: Annotated[Share, meaning("back")]
+    p14: Annotated[Share, meaning("of a single loss")]
 
 
 LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss

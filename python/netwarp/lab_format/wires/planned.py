@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeGuard
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from netwarp.lab_format.objects import LabObject
-from netwarp.lab_format.quantities import Address, Port, Time, UInt32, UInt64
+from netwarp.lab_format.quantities import Address, Port, Time, UInt32, UInt64, meaning
 from netwarp.values.units import format_duration, parse_duration, parse_percent
 
 MAX_NUMBERS = 1000
@@ -28,10 +28,6 @@ _KINDS: tuple[PlannedKind, ...] = ("data", "acks")
 LabPlanned = PlannedKind
 """Packets that a plan is about: those with data are all but TCP segments without payload; ACKs are TCP segments without
 payload, SYN, FIN and RST."""
-
-
-def _meaning(text: str) -> Any:
-    return Field(description=text)
 
 
 class Plan(BaseModel):
@@ -56,23 +52,23 @@ class Plan(BaseModel):
 class LabPlannedFlow(LabObject):
     """A flow that a plan is about: its packets in both directions."""
 
-    protocol: Annotated[UInt32, _meaning("number of its transport protocol")]
+    protocol: Annotated[UInt32, meaning("number of its transport protocol")]
     source: Address
     destination: Address
-    destination_port: Annotated[Port, _meaning("0: the protocol has no ports")]
+    destination_port: Annotated[Port, meaning("0: the protocol has no ports")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabPlan(LabObject):
     """Which packets of a direction something happens to, counted from 1: one of the first three says it."""
 
-    every: Annotated[UInt32 | None, _meaning("each packet whose number is a multiple")] = None
-    numbers: Annotated[tuple[UInt64, ...], _meaning("single packets, in ascending order")] = ()
-    from_ns: Annotated[Time | None, _meaning("each packet that begins to leave from then on, from t0")] = None
-    to_ns: Annotated[Time | None, _meaning("and before")] = None
-    kind: Annotated[LabPlanned, _meaning("of the packets that count")] = "any"
-    flow: Annotated[str | None, _meaning("name of the flow or group whose packets count; null: all do")] = None
-    flows: Annotated[tuple[LabPlannedFlow, ...], _meaning("the flows of this name")] = ()
+    every: Annotated[UInt32 | None, meaning("each packet whose number is a multiple")] = None
+    numbers: Annotated[tuple[UInt64, ...], meaning("single packets, in ascending order")] = ()
+    from_ns: Annotated[Time | None, meaning("each packet that begins to leave from then on, from t0")] = None
+    to_ns: Annotated[Time | None, meaning("and before")] = None
+    kind: Annotated[LabPlanned, meaning("of the packets that count")] = "any"
+    flow: Annotated[str | None, meaning("name of the flow or group whose packets count; null: all do")] = None
+    flows: Annotated[tuple[LabPlannedFlow, ...], meaning("the flows of this name")] = ()
 
     def words(self) -> str:
         """The plan as a scenario writes it."""

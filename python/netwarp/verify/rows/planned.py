@@ -38,6 +38,14 @@ _SOURCES = {
 }
 
 
+_RENO = (
+    (100, 12.2, Size.QUICK, ("60s", "10s")),
+    (1000, 38.7, Size.QUICK, ("100s", "20s")),
+    (8192, 110.9, Size.USUAL, ("250s", "100s")),
+)
+"""Reno with a loss of each so manyth packet: the mean window in packets, and the run's duration and warm-up."""
+
+
 def _path(name: str, loss: str, flows: str, duration: str, warmup: str = "0s") -> Experiment:
     """A round trip of 100 ms without congestion, and these losses of packets that leave r1 for h2."""
     return dumbbell(
@@ -53,12 +61,14 @@ def _path(name: str, loss: str, flows: str, duration: str, warmup: str = "0s") -
     )
 
 
-def _reno_path(every: int, times: tuple[str, str]) -> Experiment:
-    return _path(f"reno-response-{every}", f"every {every}", flow("bulk", "bulk", cc="reno"), *times)
+def _losing(control: str, every: int, times: tuple[str, str]) -> Experiment:
+    """One flow that loses each packet whose number is a multiple of `every`; `times` are duration and warm-up."""
+    flows = flow("bulk", "bulk", cc=control)
+    flows += f"\n{_PLAIN}" if control == "cubic" else ""
+    return _path(f"{control}-response-{every}", f"every {every}", flows, *times)
 
 
 def _response(control: str, every: int, expected: float, size: Size, times: tuple[str, str]) -> Row:
-    flows = flow("bulk", "bulk", cc=control)
     return Row(
         f"{control}-response-{every}",
         f"At a round trip of 100 ms and a loss of each {every:,}th packet, {_NAMES[control]}'s mean window is this.",
@@ -66,12 +76,7 @@ def _response(control: str, every: int, expected: float, size: Size, times: tupl
         "packets",
         {"cwnd_pkts_mean": expected},
         share(0.05, _WHOLE),
-        _path(
-            f"{control}-response-{every}",
-            f"every {every}",
-            f"{flows}\n{_PLAIN}" if control == "cubic" else flows,
-            *times,
-        ),
+        _losing(control, every, times),
         metric("flow", "bulk", "cwnd_pkts_mean"),
         explained=_EXPLAINED[control],
         size=size,
@@ -95,7 +100,7 @@ def _equation(every: int, size: Size, times: tuple[str, str]) -> Row:
         share(
             0.1, "the equation is for random losses and counts timeouts; here each loss is repaired by fast recovery"
         ),
-        _reno_path(every, times),
+        _losing("reno", every, times),
         metric("flow", "bulk", "goodput_mbps"),
         size=size,
     )
@@ -104,12 +109,8 @@ def _equation(every: int, size: Size, times: tuple[str, str]) -> Row:
 FAMILY = Family(
     "Losses by plan",
     (
-        _response("reno", 100, 12.2, Size.QUICK, ("60s", "10s")),
-        _response("reno", 1000, 38.7, Size.QUICK, ("100s", "20s")),
-        _response("reno", 8192, 110.9, Size.USUAL, ("250s", "100s")),
-        _equation(100, Size.QUICK, ("60s", "10s")),
-        _equation(1000, Size.QUICK, ("100s", "20s")),
-        _equation(8192, Size.USUAL, ("250s", "100s")),
+        *(_response("reno", every, pkts, size, times) for every, pkts, size, times in _RENO),
+        *(_equation(every, size, times) for every, _, size, times in _RENO),
         _response("cubic", 100, 12, Size.QUICK, ("120s", "60s")),
         _response("cubic", 1000, 38, Size.QUICK, ("200s", "80s")),
         _response("cubic", 10_000, 187, Size.USUAL, ("300s", "100s")),

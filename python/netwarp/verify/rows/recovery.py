@@ -16,7 +16,6 @@ _HANDSHAKE_PKTS = 2
 _WINDOW_PKTS = 20
 _ROUND_NS = 90 * 10**6
 """The first round trip of the recovery, from its first ACK on: of 100 ms, of which 20 segments take 24."""
-_ROUTE = f"ip route change $(ip route show | grep via) initcwnd {_WINDOW_PKTS}"
 _ONE = "1110101010101010011"
 """The row `sent` of the RFC's table of one loss."""
 _BURST = "11111"
@@ -31,11 +30,10 @@ def _sent(digits: str) -> dict[str, float]:
 def _losing(name: str, lost: int) -> Experiment:
     """Twenty segments at once, of which the first `lost` are lost; the receiver sends a SACK for each of the others."""
     numbers = ", ".join(str(_HANDSHAKE_PKTS + number) for number in range(1, lost + 1))
-    route = flow("route", "command", client=["sh", "-c", _ROUTE])
     return dumbbell(
         name,
-        flows=f"{route}\n{flow('bulk', 'bulk', cc='reno', start='1s')}",
-        duration="2s",
+        flows=flow("bulk", "bulk", cc="reno", initial_window=_WINDOW_PKTS),
+        duration="1s",
         delay="50ms",
         loss="",
         wire=f'wire = "device"\nloss = {{ forward = "packets {numbers}" }}',

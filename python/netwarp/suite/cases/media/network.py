@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from netwarp.suite.case import Case, Measure
-from netwarp.suite.networks import QUEUE, case
+from netwarp.suite.networks import FAIRNESS, QUEUE, case
 from netwarp.verify.rows.networks import flow
 
 VIDEO = "video"
@@ -16,9 +17,7 @@ DELAY = Measure("one-way delay, p95", "flow", VIDEO, "delay_ms_p95")
 GONE = Measure(
     "packets lost or late", "flow", VIDEO, "media_loss_pct", margin=1.0, why="video conceals losses of 1 of 100"
 )
-SHARES = Measure(
-    "Jain's index of media", "run", "", "jain_media_index", margin=0.05, why="0.95 is shares of 0.61 and 0.39"
-)
+SHARES = replace(FAIRNESS, words="Jain's index of media", metric="jain_media_index")
 
 
 def video(name: str = VIDEO, **fields: str | int) -> str:

@@ -155,3 +155,17 @@ def test_a_group_is_one_row_and_its_flows_share(runs: Runs) -> None:
     names = set(run.metrics().filter(scope="flow", metric="mos")["name"])
     assert names == {"media", "media.0", "media.1", "media.2"}
     assert values(run, "media")["mos"] == pytest.approx(4.41, abs=0.005)
+
+
+def test_the_index_of_media_is_that_of_what_adaptive_streams_delivered(runs: Runs) -> None:
+    """Jain's formula on the datagrams of two streams; speech, which is constant, does not count."""
+    streams = ("slow", "fast")
+    rates = {"slow": "400kbit", "fast": "1200kbit"}
+    flows = "".join(
+        media(*VIDEO, f'rate = "{rates[name]}"', f'max_rate = "{rates[name]}"', name=name) for name in streams
+    )
+    run = runs(pair(flows + media(*SPEECH, name="speech"), duration="10s"))
+    sums = [int(datagrams_of(run, name)["payload_bytes"].sum()) for name in streams]
+    wanted = sum(sums) ** 2 / 2 / sum(one**2 for one in sums)
+    assert wanted == pytest.approx((0.4 + 1.2) ** 2 / 2 / (0.4**2 + 1.2**2), rel=0.03)
+    assert values(run, "", "run")["jain_media_index"] == pytest.approx(wanted, rel=1e-3)

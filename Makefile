@@ -100,7 +100,9 @@ dist: $(STAMPS)/dev
 classroom: $(STAMPS)/dev
 	$(BIN)/python -m tools.dist.classroom
 
-release: $(STAMPS)/dev
+# No release without a validation that holds: its page stays in results/, for `--against` in the next one.
+release: setup $(STAMPS)/dev
+	$(BIN)/netwarp verify -o results/validation-$(VERSION)
 	$(BIN)/python -m tools.release $(if $(DRY_RUN),--dry-run) $(VERSION)
 
 # Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.

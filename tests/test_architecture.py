@@ -37,6 +37,7 @@ STAGES = [
     "values.json_values",
     "values.names",
     "values.constants",
+    "values.codecs",
     "values.wire",
     "values.qdisc",
     "values.units",

@@ -51,10 +51,16 @@ _GROUPS = {
             "labs/mitigate.md",
             "lab-mitigate-rtt",
         ),
+        "red-synchronisation": Exhibit(
+            "Do flows lose packets at the same times, under tail drop and under RED?",
+            "labs/red-law.md",
+            "lab-red-synchronisation",
+        ),
         "red-law": Exhibit("Does RED in the kernel drop as often as its law says?", "labs/red-law.md", "lab-red-law"),
     },
     "Who gets the link": {
         "web-search": Exhibit("How long do short transfers wait behind long ones?", "open-loop.md", "lab-web-search"),
+        "calls": Exhibit("How does a call sound beside a download?", "media.md", "lab-calls"),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",
@@ -69,7 +75,32 @@ _GROUPS = {
         "tcp-vs-udp": Exhibit(
             "What is left for TCP beside UDP at the rate of the link?", "labs/tcp-vs-udp.md", "lab-tcp-vs-udp"
         ),
+        "different-rtts": Exhibit(
+            "How much less does a far flow get than a near one, under which control and queue?",
+            "labs/different-rtts.md",
+            "lab-different-rtts",
+        ),
         "l4s": Exhibit("Can a flow with almost no queue share a link with one that fills it?", "l4s.md", "l4s"),
+    },
+    "Recommendations of a study, measured": {
+        "shape-udp": Exhibit(
+            "What leaves TCP a share of a narrow link beside UDP that does not slow down?",
+            "labs/recommendations.md",
+            "lab-shape-udp",
+        ),
+        "receive-buffers": Exhibit(
+            "How large a receive buffer do BBR and CUBIC need on a fast path?",
+            "labs/recommendations.md",
+            "lab-receive-buffers",
+        ),
+        "fair-users": Exhibit(
+            "What limits a user who opens ten connections?", "labs/recommendations.md", "lab-fair-users"
+        ),
+        "real-time": Exhibit(
+            "Does a call beside downloads need a priority, and does ECN help?",
+            "labs/recommendations.md",
+            "lab-real-time",
+        ),
     },
     "Networks that change": {
         "mobile": Exhibit(

@@ -45,6 +45,7 @@ class Source:
 
 
 TUNED = ("--case", "TCP and UDP", "--sweep", 'run.tuner=["default","small-buffers","large-buffers"]')
+SEEDS = ("--seeds", "20")
 # One row of the study; the whole of it has 24, three times each.
 ROW = ("--seeds", "1", "--case")
 SOURCES = {
@@ -89,6 +90,33 @@ SOURCES = {
         "flow.completion_ms-search-by-bottleneck-queue-cdf",
         metric="flow.completion_ms",
         axes="links.bottleneck.queue",
+    ),
+    "lab-shape-udp": Source(
+        "shape-udp", "flow.goodput_mbps-by-case-by-name-bar", SEEDS, metric="flow.goodput_mbps", axes="case,name"
+    ),
+    "lab-fair-users": Source(
+        "fair-users", "flow.goodput_mbps-by-case-by-name-bar", SEEDS, metric="flow.goodput_mbps", axes="case,name"
+    ),
+    "lab-real-time": Source(
+        "real-time", "flow.delay_ms_p99-call-by-case-bar", SEEDS, metric="flow.delay_ms_p99", axes="case"
+    ),
+    "lab-receive-buffers": Source(
+        "receive-buffers",
+        "flow.goodput_mbps-bulk-by-case-by-bulk-cc-bar",
+        SEEDS,
+        metric="flow.goodput_mbps",
+        axes="case,flows.bulk.cc",
+    ),
+    "lab-different-rtts": Source(
+        "different-rtts",
+        "run.goodput_ratio-by-bottleneck-queue-by-case-bar",
+        SEEDS,
+        metric="run.goodput_ratio",
+        axes="links.bottleneck.queue,case",
+    ),
+    "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
+    "lab-calls": Source(
+        "calls", "flow.mos-speech-by-bottleneck-queue-bar", metric="flow.mos", axes="links.bottleneck.queue"
     ),
     "lab-tcp-vs-udp": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP"),
     "lab-tcp-vs-udp-tuners": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP-pfifo-limit-165", TUNED),

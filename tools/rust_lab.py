@@ -21,7 +21,7 @@ from netwarp.lab_format import model
 from netwarp.lab_format.model import Lab, Settings
 from netwarp.lab_format.objects import is_found, is_spread, spelt
 from netwarp.lab_format.quantities import Address
-from netwarp.lab_format.wires import loss
+from netwarp.lab_format.wires import loss, planned
 from pydantic.fields import FieldInfo
 
 from tools.meanings import meanings
@@ -48,6 +48,8 @@ use serde_json::{Map, Value};
 use super::settings::Settings;"""
 _HEAD_OF_FLOWS = """\
 //! The fields of each kind of flow in the lab. Made by `make generate` from `python/netwarp/flows/`.
+
+#![allow(dead_code, reason = "some fields are for readers of records")]
 
 use serde::Deserialize;
 
@@ -223,7 +225,7 @@ def _alias(kind: Any) -> tuple[str, str]:
     """The name that a module gives a literal or a union, and the text below."""
     return next(
         (name, meanings(module)[name])
-        for module in (model, loss)
+        for module in (model, loss, planned)
         for name, value in vars(module).items()
         if name.startswith("Lab") and value == kind
     )

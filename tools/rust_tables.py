@@ -1,9 +1,10 @@
 """The tables of a run directory as `records/src/tables.rs`: columns, rows, and their builders."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from netwarp.store.codes import FATES
+from netwarp.store.codes import FATES, RATE_STATES, USAGES
 from netwarp.store.schemas import CLOCKS, SOCKETS, TABLES, Table
 from netwarp.store.table import Column
 
@@ -19,6 +20,12 @@ VALUES = {
     "utf8": ("&'r str", "String"),
 }
 """For each column type, the type of a row's value and Arrow's builder."""
+CODES: Mapping[str, tuple[str, Mapping[Any, str]]] = {
+    "fate": ("The fate of a packet in a queue (`packets.arrows`).", FATES),
+    "usage": ("The use of a path that an over-use detector sees (`rate_control.arrows`).", USAGES),
+    "rate_state": ("The state of a rate control (`rate_control.arrows`).", RATE_STATES),
+}
+"""The codes in columns, by the names of their modules."""
 
 
 def source() -> str:
@@ -32,13 +39,14 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "use crate::table::{columns, tables};"
     yield ""
-    yield "/// The fate of a packet in a queue (`packets.arrows`)."
-    yield "pub mod fate {"
-    for fate, meaning in FATES.items():
-        yield f"    /// {meaning[0].upper()}{meaning[1:]}"
-        yield f"    pub const {fate.name}: u8 = {fate.value};"
-    yield "}"
-    yield ""
+    for name, (about, codes) in CODES.items():
+        yield f"/// {about}"
+        yield f"pub mod {name} {{"
+        for code, meaning in codes.items():
+            yield f"    /// {meaning[0].upper()}{meaning[1:]}"
+            yield f"    pub const {code.name}: u8 = {code.value};"
+        yield "}"
+        yield ""
     yield "tables! {"
     for table in TABLES.values():
         if table not in (SOCKETS, CLOCKS):  # netwarp itself writes the latter, and the former follows

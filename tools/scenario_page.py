@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netwarp.flows import KINDS
+from netwarp.flows import KINDS, FlowBase
+from netwarp.flows.options import OPTIONS
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import parse_scenario
 from netwarp.scenario.model import Capture, Case, Change, Expectation, Link, Node, Record, RunOptions, Scenario, Tuner
@@ -160,6 +161,13 @@ def refusal(text: str) -> str:
     raise AssertionError(f"this is not refused:\n{text}")
 
 
+_COMMON = {
+    *(field.alias or name for name, field in FlowBase.model_fields.items()),
+    *(option.name for option in OPTIONS),
+}
+"""Fields that several kinds of flows have with the same meaning."""
+
+
 def markdown() -> str:
     """The page."""
     return "\n".join(_page()) + "\n"
@@ -177,12 +185,12 @@ def _page() -> Iterator[str]:
         yield f"## `{section.header}`"
         yield " ".join(str(table["description"]).split())
         if section.header.startswith("[flows"):
-            common = {"from", "to", "count", "start", "duration", "family"}
             if shown:
+                same = [name for name in table["properties"] if name in shown]
                 yield ""
-                yield "`from`, `to`, `count`, `start`, `duration` and `family` are as above."
-                table = table | {"properties": {k: v for k, v in table["properties"].items() if k not in common}}
-            shown.add(section.header)
+                yield f"{', '.join(f'`{name}`' for name in same[:-1])} and `{same[-1]}` are as above."
+                table = table | {"properties": {k: v for k, v in table["properties"].items() if k not in same}}
+            shown |= _COMMON & set(table["properties"])
         yield from _fields(table, section)
         if section.model is Link:
             yield from _link_presets()

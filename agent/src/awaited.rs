@@ -8,12 +8,10 @@ use std::os::fd::AsFd;
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use crate::backend::Backend;
 use crate::lab::{Condition, Lab};
-use crate::time::monotonic_ns;
+use crate::time::{monotonic_ns, timer_at};
 
 /// A change of a scenario: the changes of ends that it consists of, which happen together.
 struct Step {
@@ -103,13 +101,7 @@ impl Awaited {
 
     /// Waits until an instant, or until the condition of a sequence holds: its index.
     fn readable(&self, until_ns: i64) -> Result<Option<usize>> {
-        // poll()'s own timeout may be late by a thousandth of itself (select_estimate_accuracy); a timer is exact.
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::empty())?;
-        let at = TimeSpec::new(until_ns / 1_000_000_000, until_ns % 1_000_000_000);
-        timer.set(
-            Expiration::OneShot(at),
-            TimerSetTimeFlags::TFD_TIMER_ABSTIME,
-        )?;
+        let timer = timer_at(until_ns)?;
         let set: Vec<(usize, &File)> = (self.sequences.iter().enumerate())
             .filter_map(|(index, found)| Some((index, found.probe.as_ref()?)))
             .collect();

@@ -19,6 +19,9 @@ pub const IPV6_HEADER_BYTES: u32 = 40;
 /// The size of a UDP header.
 pub const UDP_HEADER_BYTES: u32 = 8;
 
+/// The size of an RTP header without extensions (RFC 3550).
+pub const RTP_HEADER_BYTES: u32 = 12;
+
 /// The smallest payload of a UDP generator's datagram: struct netwarp_payload of `linux/netwarp.h`.
 pub const MIN_PAYLOAD_BYTES: u32 = 16;
 

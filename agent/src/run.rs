@@ -12,7 +12,7 @@ use crate::lab::{Change, Lab, Wire};
 use crate::machine::changes::Kept;
 use crate::network::Network;
 use crate::record::{Sampler, captures, wires};
-use crate::time::{exact_timers, monotonic_ns, sleep_until};
+use crate::time::{exact_timers, monotonic_ns, sleep_until, timer_at};
 use crate::traffic::{self, Flows};
 use crate::tuners::Tuners;
 
@@ -36,7 +36,12 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Map<St
             execution.happen(&held)?;
             happened.push(held);
         }
-        if !backend.wait_until(at_ns)? {
+        if event.is_exact(lab) {
+            // Sleeping until an instant that has come would take a nanosecond.
+            if monotonic_ns() < at_ns {
+                timer_at(at_ns)?.wait()?;
+            }
+        } else if !backend.wait_until(at_ns)? {
             ensure!(number > 0, "it was stopped before it began");
             execution.stop_early()?;
             return Ok(execution.finish(dir, STOPPED_PATIENCE_NS)?.facts());
@@ -177,6 +182,13 @@ pub enum Action {
 pub struct Event {
     pub at_ns: i64,
     action: Action,
+}
+
+impl Event {
+    /// Whether it changes a device, whose frames are exact to the nanosecond.
+    fn is_exact(&self, lab: &Lab) -> bool {
+        matches!(self.action, Action::Change(index) if lab.is_device(lab.changes[index].index))
+    }
 }
 
 /// Lists everything that the main thread does, in order of time; the last sample is at the run's end.

@@ -3,6 +3,8 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{self, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
 /// Difference between this program's clocks and the machine's, set by a test only: nodes that are namespaces of one
@@ -78,13 +80,25 @@ impl Stamps {
 /// Sleeps until an instant of `monotonic_ns`; returns at once when it has passed.
 pub fn sleep_until(ns: i64) {
     let ns = SKEW.get().map_or(ns, |skew| skew.invert(ns));
-    let when = nix::sys::time::TimeSpec::new(ns / 1_000_000_000, ns % 1_000_000_000);
+    let when = TimeSpec::new(ns / 1_000_000_000, ns % 1_000_000_000);
     while clock_nanosleep(
         ClockId::CLOCK_MONOTONIC,
         ClockNanosleepFlags::TIMER_ABSTIME,
         &when,
     ) == Err(nix::errno::Errno::EINTR)
     {}
+}
+
+/// A timer that expires at an instant of CLOCK_MONOTONIC, exactly: sleeping and poll() may end later, by the
+/// nanosecond of `exact_timers` and by a thousandth of poll()'s timeout (select_estimate_accuracy).
+pub fn timer_at(ns: i64) -> Result<TimerFd> {
+    let timer = TimerFd::new(timerfd::ClockId::CLOCK_MONOTONIC, TimerFlags::empty())?;
+    let at = TimeSpec::new(ns / 1_000_000_000, ns % 1_000_000_000);
+    timer.set(
+        Expiration::OneShot(at),
+        TimerSetTimeFlags::TFD_TIMER_ABSTIME,
+    )?;
+    Ok(timer)
 }
 
 /// Lateness of the timers of a run's schedule.

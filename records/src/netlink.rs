@@ -302,6 +302,12 @@ mod tests {
     }
 
     #[test]
+    fn attributes_are_padded() {
+        let message = Request::new(16, 0).attr(5, &[2]).finish(1, 0);
+        assert_eq!(message[HEADER..], [5, 0, 5, 0, 2, 0, 0, 0]);
+    }
+
+    #[test]
     fn a_malformed_attribute_ends_the_list() {
         for bytes in [
             &[][..],

@@ -15,6 +15,26 @@ pub mod fate {
     pub const TAKEN: u8 = 3;
 }
 
+/// The use of a path that an over-use detector sees (`rate_control.arrows`).
+pub mod usage {
+    /// Normal
+    pub const NORMAL: u8 = 0;
+    /// Over-use
+    pub const OVER: u8 = 1;
+    /// Under-use
+    pub const UNDER: u8 = 2;
+}
+
+/// The state of a rate control (`rate_control.arrows`).
+pub mod rate_state {
+    /// Hold
+    pub const HOLD: u8 = 0;
+    /// Increase
+    pub const INCREASE: u8 = 1;
+    /// Decrease
+    pub const DECREASE: u8 = 2;
+}
+
 tables! {
     /// `packets.arrows`: one packet in the queue of one node interface; a packet that its queue splits has a row for each part that leaves (kernel recorder, exact).
     packets {
@@ -227,6 +247,21 @@ tables! {
         sent_ns: i64 = Int64Builder, false, "ns", "when the sender handed it to the kernel, from t0";
         received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel took it, from t0";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
+    }
+    /// `rate_control.arrows`: one report of the receiver of an adaptive media stream, and the sender's state after it (agent, exact, where a media stream is adaptive).
+    rate_control {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        time_ns: i64 = Int64Builder, false, "ns", "when the report reached the sender, from t0";
+        target_bps: u64 = UInt64Builder, false, "bit/s", "rate of media that the sender takes from now on";
+        delay_based_bps: u64 = UInt64Builder, false, "bit/s", "what the delay-based controller allows";
+        loss_based_bps: u64 = UInt64Builder, false, "bit/s", "what the loss-based controller allows";
+        received_bps: Option<u64> = UInt64Builder, true, "bit/s", "rate at which media arrived in the last half second; absent before that";
+        lost: f64 = Float64Builder, false, "", "share of the packets of this report that have not arrived, 0 to 1";
+        rtt_ns: Option<i64> = Int64Builder, true, "ns", "round trip of the last packet that arrived; absent if none did";
+        gradient_ms: f64 = Float64Builder, false, "ms", "estimated change of the one-way delay from one group of packets to the next";
+        threshold_ms: f64 = Float64Builder, false, "ms", "over-use is the gradient, times the groups so far or 60, above this";
+        usage: u8 = UInt8Builder, false, "", "0 normal, 1 over-use, 2 under-use";
+        state: u8 = UInt8Builder, false, "", "0 hold, 1 increase, 2 decrease";
     }
     /// `transfers.arrows`: one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a transfer of an open-loop flow (agent, exact).
     transfers {

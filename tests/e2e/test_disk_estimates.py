@@ -47,6 +47,7 @@ TRAFFIC = {
     "beyond": flow("f", "poisson", 'rate = "60mbit"'),
     "transfers": flow("f", "open_loop", 'arrivals = "poisson"\nload = "50%"\nsize = "30kB exponential"'),
     "requests": flow("f", "request", 'response_size = "500kB"\nthink = "200ms"\ncount = 10'),
+    "calls": flow("f", "media", 'codec = "g711"') + flow("g", "media", 'rate = "2mbit"'),
     "captured": flow("f", "bulk") + '[[record.captures]]\nat = "bottleneck:r1"\n',
     "samples": flow("f", "bulk", "count = 20") + '[record]\nexact = false\nsample = "10ms"\n',
 }

@@ -65,6 +65,13 @@ SHORT: dict[str, tuple[str, ...]] = {
     "three-node-builtin": STUDY,
     "three-node-published": (*STUDY, "--set", 'duration="14s"'),
     "web-search": ("--set", 'duration="10s"'),
+    "shape-udp": (*UNWARMED, "--case", "tail drop", "--case", "shaped"),
+    "fair-users": (*UNWARMED, "--case", "fq_codel", "--case", "CAKE hosts"),
+    "real-time": (*UNWARMED, "--case", "CoDel", "--case", "priority"),
+    "receive-buffers": (*UNWARMED, "--case", "64 kB"),
+    "different-rtts": (*UNWARMED, "--case", "Reno"),
+    "red-synchronisation": UNWARMED,
+    "calls": ("--seeds", "1"),
     "tuners": (*BRIEF, "--sweep", 'run.tuner=["default", "small-buffers", "fq"]'),
 }
 """Changes that make each short; the full three-node studies run iperf3, which takes minutes, and draw the same

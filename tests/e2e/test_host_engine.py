@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from e2e_command import Answer, finished, netwarp, start, times, wait_for, wait_until
+from e2e_headers import TCP, seen
 from e2e_scenarios import dumbbell
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.common.agent import find_agent
@@ -27,6 +28,7 @@ from netwarp.store.rundir import RunDir
 from netwarp.values.constants import SEARCH_PATH
 
 NOBODY = 65534
+SYN, ECE = 0x02, 0x40
 
 FLOWS = """
 [flows.bulk]
@@ -160,6 +162,21 @@ def test_captures_and_counters_agree(result: Path) -> None:
     index = next(end.interface_index for end in run.description.ends if end.name == "bottleneck:r1")
     counted = links.filter(interface_index=index)["tx_packets"]
     assert sum(count for (_, dport), count in packets.items() if dport == 5001) <= counted[-1]
+
+
+def test_flows_have_their_options(tmp_path: Path) -> None:
+    """Options of sockets, and of routes: the initial handshake asks for ECN."""
+    options = 'dscp = "EF"\nmss = 536\necn = true\ninitial_window = 4\npacing_rate = "4mbit"'
+    flows = f'[flows.bulk]\ntool = "bulk"\nfrom = "h1"\nto = "h2"\n{options}\n'
+    answer = _run(_scenario(tmp_path / "options.toml", flows), tmp_path / "result", "--set", CAPTURES)
+    assert answer.code == 0, answer.err
+    packets = [packet for packet in seen(_only(tmp_path / "result"), "bottleneck-r1") if packet.protocol == TCP]
+    assert {packet.octet >> 2 for packet in packets} == {46}
+    assert {packet.option(2) for packet in packets if packet.flags & SYN} == {(536).to_bytes(2, "big")}
+    assert {bool(packet.flags & ECE) for packet in packets if packet.flags & SYN} == {True}
+    first = next(packet.time_ns for packet in packets if packet.payload_bytes)
+    sent = sum(packet.payload_bytes for packet in packets if first <= packet.time_ns < first + 10**9)
+    assert sent * 8 < 4.2e6, "its pacing rate, of a link of 10 Mbit/s"
 
 
 def test_a_verdict_names_what_the_machine_did(result: Path) -> None:

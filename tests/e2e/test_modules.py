@@ -211,6 +211,22 @@ def test_a_parameter_that_the_module_lacks_is_refused(tmp_path: Path) -> None:
     assert 'has no parameter "windo" (did you mean "window"?)' in answer.words
 
 
+def test_a_value_that_a_parameter_does_not_take_fails_the_run_with_its_name(tmp_path: Path) -> None:
+    answer = run(tmp_path, "--set", "flows.bulk.cc=file:tcp_template.c window=many")
+    assert "a parameter has a value that it does not take" in reason(tmp_path, answer)
+    assert "window=many (EINVAL)" in answer.words
+
+
+def test_a_result_may_have_the_name_of_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module is found before the directory exists, which would be taken for it."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(dumbbell(duration="1s"))
+    answer = netwarp(
+        "run", "s.toml", "--no-plots", "--set", 'flows.bulk.cc="file:tcp_template.c"', "-o", "tcp_template.c"
+    )
+    assert answer.code == 0, answer.err
+
+
 def test_compiling_reads_no_file_but_the_systems(tmp_path: Path) -> None:
     """A Kbuild is a program, which may not read the user's files, like the programs of runs."""
     secret = tmp_path / "secret"

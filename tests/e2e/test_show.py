@@ -33,6 +33,19 @@ delay = "10000100ns"
 jitter = {{ forward = "1ms 25% distribution normal" }}
 loss = {{ forward = "gemodel 1% 10% 70% 0.1%", reverse = "0.5% 20%" }}
 queue = "fq_codel limit 100 target 5ms"
+[flows.optional]
+from = "h2"
+to = "h1"
+tool = "bulk"
+count = 2
+initial_window = 20
+ecn = true
+[flows.near]
+from = "h1"
+to = "r1"
+tool = "bulk"
+family = "ipv6"
+delayed_acks = false
 [flows.check]
 from = "h1"
 to = "h2"
@@ -57,6 +70,8 @@ facts() {
         $run ip address show | sed "$mac" > "$out/$ns.address"
         $run ip -4 route show table all > "$out/$ns.route4"
         $run ip -6 route show table all > "$out/$ns.route6"
+        $run ip -4 rule show > "$out/$ns.rule4"
+        $run ip -6 rule show > "$out/$ns.rule6"
         $run ip neigh show | sort > "$out/$ns.neigh"
         for device in $($run sh -c "cd /sys/class/net && ls -d */" | tr -d /); do
             $run ethtool -k "$device" > "$out/$ns.$device.features"

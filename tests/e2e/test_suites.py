@@ -79,6 +79,18 @@ def test_a_longer_queue_is_a_concern_and_codel_is_not(tmp_path: Path) -> None:
     assert other.code == USAGE and "out holds another result" in other.words, other.words
 
 
+def test_a_short_queue_helps_a_call_beside_a_download(tmp_path: Path) -> None:
+    options = ("--cases", "long-tcp,pause", "--seeds", "1", "-o", "out", "--json")
+    done = netwarp("suite", "media", "--queue", "pie", *options, cwd=tmp_path)
+    assert done.code in (OK, FAILED_EXPECTATION), done.words
+    rows = {
+        (row["case"], row["metric"]): {one["name"]: one for one in row["subjects"]}
+        for row in json.loads(done.out)["measures"]
+    }
+    assert rows["long-tcp", "flow.delay_ms_p95"]["pie"]["verdict"] == "better"
+    assert rows["pause", "flow.media_rate_mbps_mean"]["pie"]["verdict"] in ("passes", "better")
+
+
 def test_wrong_subjects(tmp_path: Path) -> None:
     (tmp_path / "bad.c").write_text(
         'static struct tcp_congestion_ops x = { .name = "bad" };\n'

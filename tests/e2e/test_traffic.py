@@ -176,6 +176,7 @@ c = { ends = ["r2", "h2"], rate = "8mbit", queue = "pfifo limit 10" }
 _OF_OTHER_RUNS = {
     *("sysctls", "machine", "clocks"),  # of programs as tuners, and of real time
     *("variables", "states"),  # of modules
+    "rate_control",  # of adaptive media: test_media.py
     *("namespaces", "devices", "disciplines", "endpoints"),  # of commands
 }
 """Tables of other runs, which have their own tests."""

@@ -10,10 +10,11 @@ import pytest
 from netwarp.analysis import analyse_run, check_run
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.flow.latency import Pings, ping_jitter_ms, ping_losses, pings_in
+from netwarp.analysis.flow.loss_correlation import mean_correlation
 from netwarp.analysis.queue.throughput import loss_pct, utilisation
 from netwarp.analysis.run.series import cwnd, ping_rtts, queue_length, rtt, throughput, whole_run
 from netwarp.cli.tables import MAX_RUNS, metrics_table
-from netwarp.stats.fairness import jain_index
+from netwarp.stats.fairness import jain_index, largest_to_smallest
 from netwarp.stats.weighting import Window, percentile
 from netwarp.store.description import End
 from netwarp.store.result import open_result
@@ -106,6 +107,7 @@ def test_several_flows(tmp_path: Path) -> None:
     wanted = sum(goodputs) ** 2 / 3 / sum(g * g for g in goodputs)
     over = values(frame, "run", "")
     assert over["jain_index"] == pytest.approx(wanted)
+    assert over["goodput_ratio"] == pytest.approx(max(goodputs) / min(goodputs))
     assert 1 / 3 <= over["jain_index_1s_p5"] <= over["jain_index_1s_mean"] <= 1
     assert sum(e["share_pct"] for e in each) == pytest.approx(100)
 
@@ -155,6 +157,9 @@ def test_formulas() -> None:
     assert jain_index([1, 0, 0, 0]) == 0.25
     assert jain_index([5]) is None
     assert jain_index([0, 0]) is None
+    assert largest_to_smallest([2, 8, 4]) == 4
+    assert largest_to_smallest([5]) is None
+    assert largest_to_smallest([5, 0]) is None
     assert loss_pct(200, 150) == 25
     assert loss_pct(0, 0) is None
     rates = ((-(2**62), 8_000_000), (SECOND, 80_000_000))
@@ -290,3 +295,13 @@ def test_a_ping_stands_where_its_reply_came() -> None:
     assert math.isnan(found["rtt_ms"][2])
     swapped = ping_rtts(Pings(np.array([0.0, 1e9]), np.array([3000.0, 500.0])))
     assert swapped["time_s"].to_list() == pytest.approx([1.5, 3.0]), "in order of time"
+
+
+def test_losses_together_and_apart() -> None:
+    """The mean over pairs is that of numpy's correlation matrix; rows without variation have none."""
+    drawn = np.random.default_rng(1).random((5, 4000)) < 0.2
+    pairs = [float(np.corrcoef(drawn[a], drawn[b]).item(1)) for a in range(5) for b in range(a)]
+    assert mean_correlation(drawn) == pytest.approx(np.mean(pairs))
+    assert mean_correlation(np.repeat(drawn[:1], 4, axis=0)) == pytest.approx(1)
+    assert mean_correlation(np.array([drawn[0], ~drawn[0]])) == pytest.approx(-1)
+    assert mean_correlation(np.array([drawn[0], np.zeros(4000, dtype=np.bool_)])) is None

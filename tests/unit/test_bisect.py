@@ -82,6 +82,7 @@ def test_ends_that_are_not_good_and_bad_are_refused() -> None:
         in_stack(["a"], lambda part: SKIP if part else GOOD, lambda text: None)
 
 
+@pytest.mark.slow
 def test_between_revisions_the_first_bad_commit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     tree = tmp_path / "linux"

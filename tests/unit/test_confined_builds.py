@@ -165,6 +165,7 @@ def test_a_linked_work_tree_is_a_source(workshop: Workshop, repository: Path) ->
     assert kernels[0].source_digest == kernels[1].source_digest
 
 
+@pytest.mark.slow
 def test_a_clone_that_borrows_of_one_that_borrows_is_bisected(workshop: Workshop, repository: Path) -> None:
     (repository / "hello.txt").write_text("hello, again\n")
     commit(repository, "two")
@@ -176,6 +177,7 @@ def test_a_clone_that_borrows_of_one_that_borrows_is_bisected(workshop: Workshop
     assert culprit.description.partition(" (")[0].endswith("two")
 
 
+@pytest.mark.slow
 def test_of_a_partial_clone_the_rest_has_to_be_fetched_before(workshop: Workshop, repository: Path) -> None:
     for name, text in (("one more", "hello once\n"), ("two", "hello, again\n")):
         (repository / "hello.txt").write_text(text)

@@ -80,6 +80,7 @@ def test_an_installed_kernel_is_reported_with_its_digest(environ: dict[str, str]
     assert kernel.digest in entry.detail
 
 
+@pytest.mark.slow
 def test_a_kernel_that_changed_or_does_not_run_is_built_again(environ: dict[str, str], tmp_path: Path) -> None:
     kernel = fake_kernel(tmp_path / "cache" / "netwarp" / "kernels", "#!/bin/sh\nexit 1\n")
     fix = "netwarp kernel remove 0123456789abcdef && netwarp kernel build"

@@ -4,6 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import networkx as nx  # type: ignore[import-untyped]
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from netwarp.lab.drawing import chain_of
@@ -11,6 +12,7 @@ from netwarp.lab.drawing import chain_of
 NODES = st.integers(0, 5).map(str)
 
 
+@pytest.mark.slow
 @given(st.lists(NODES, unique=True, max_size=6), st.lists(st.tuples(NODES, NODES), max_size=7))
 def test_a_chain_is_what_the_graph_library_takes_for_one(nodes: list[str], links: list[tuple[str, str]]) -> None:
     every = list(dict.fromkeys([*nodes, *(end for link in links for end in link)]))

@@ -246,6 +246,7 @@ def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) 
     assert "share of" in files[0].read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "by", "kind", "output"),
     [
@@ -304,6 +305,7 @@ def test_names_of_modules() -> None:
     assert list(two.labels.values()) == ["file:a/tcp_mine.c", "file:b/tcp_mine.c"]
 
 
+@pytest.mark.slow
 def test_a_map_pools_nothing(tmp_path: Path) -> None:
     """CUBIC and BBR were one median; now each has a map, and both have one scale."""
     write_metrics(tmp_path / "r", (5, 50, 500), ("cubic", "bbr"), 3)

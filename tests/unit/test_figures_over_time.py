@@ -337,6 +337,7 @@ def test_stacks_have_all_values(tmp_path: Path) -> None:
     assert shown == queues
 
 
+@pytest.mark.slow
 def test_each_axis_is_compared(tmp_path: Path) -> None:
     """Congestion controls, too, and not only the queues that are swept first."""
     runs = [
@@ -361,6 +362,7 @@ def queues_and_controls(path: Path) -> ResultDir:
     return make(path, runs, (QUEUE, CONTROL))
 
 
+@pytest.mark.slow
 def test_a_run_draws_what_says_most(tmp_path: Path) -> None:
     """At most twelve figures, of each axis, and the commands for the others, whose records are not read."""
     found = chosen._Found(queues_and_controls(tmp_path / "r"))
@@ -373,6 +375,7 @@ def test_a_run_draws_what_says_most(tmp_path: Path) -> None:
     assert not {f"netwarp plot DIR {stem}" for stem in stems} & set(found.left)
 
 
+@pytest.mark.slow
 def test_a_run_draws_what_its_scenario_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 

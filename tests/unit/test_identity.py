@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any, get_args
 import pytest
 from netwarp.flows import KINDS
 from netwarp.flows.arrivals import Arrivals
+from netwarp.flows.options import OPTIONS
 from netwarp.flows.transfer_size import TransferSize
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss
-from netwarp.lab_format.wires.planned import EveryLoss, IntervalLoss, NumberedLoss
+from netwarp.lab_format.wires.planned import Plan
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.model import Scenario
@@ -30,6 +32,7 @@ FLOWS = {
     "cbr": 'rate = "1mbit"\n',
     "poisson": 'rate = "1mbit"\n',
     "on_off": 'rate = "1mbit"\non = "1s"\noff = "1s"\n',
+    "media": 'control = "gcc"\n',
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",
     "open_loop": 'arrivals = "poisson 1/s"\nsize = 1000\n',
@@ -116,11 +119,16 @@ VALUES: dict[str, TOML] = {
     "Link.interfaces": ("", '["a", "b"]'),
     "Link.addresses": ("", '["10.9.0.1/24", "10.9.0.2/24"]'),
     "Link.rate": ("1gbit", "2gbit"),
-    **{f"Link.{one.name}": (one.nothing_written, one.examples[0]) for one in PROPERTIES if one.nothing == 0},
+    **{
+        f"Link.{one.name}": (one.nothing_written, one.examples[0])
+        for one in PROPERTIES
+        if one.nothing == 0 and not one.plan
+    },
     "Link.delay": ("1s", "2s"),
     "Link.queue": ("pfifo limit 5", "pfifo limit 6"),
     "Link.mtu": ("", "1400"),
     "Link.offload": ("", "true"),
+    "Link.ring": ("1", "16"),
     "Link.wire": ("", "device"),
     "Link.raw": ("", '{h2 = ["qdisc add dev {dev} root pfifo"]}'),
     "Change.at": ("", "2s"),
@@ -157,13 +165,12 @@ VALUES: dict[str, TOML] = {
     "FourState.p32": ("state 1% 2% 3% 4% 5%", "state 1% 2% 9% 4% 5%"),
     "FourState.p23": ("state 1% 2% 3% 4% 5%", "state 1% 2% 3% 9% 5%"),
     "FourState.p14": ("state 1% 2% 3% 4% 5%", "state 1% 2% 3% 4% 9%"),
-    "EveryLoss.model": ("every 100", "packets 100"),
-    "EveryLoss.every": ("every 100", "every 101"),
-    "NumberedLoss.model": ("packets 100", "every 100"),
-    "NumberedLoss.numbers": ("packets 1, 2", "packets 1, 3"),
-    "IntervalLoss.model": ("from 1s to 2s", "every 100"),
-    "IntervalLoss.from_ns": ("from 1s to 2s", "from 1.5s to 2s"),
-    "IntervalLoss.to_ns": ("from 1s to 2s", "from 1s to 3s"),
+    "Plan.every": ("every 100", "every 101"),
+    "Plan.numbers": ("packets 1, 2", "packets 1, 3"),
+    "Plan.from_ns": ("from 1s to 2s", "from 1.5s to 2s"),
+    "Plan.to_ns": ("from 1s to 2s", "from 1s to 3s"),
+    "Plan.kind": ("every 100 data", "every 100 acks"),
+    "Plan.flow": ("every 100", "every 100 of bulk"),
     "Row.at_ns": ("one.csv", "at.csv"),
     "Row.rate_bps": ("one.csv", "rate.csv"),
     "Row.delay_ns": ("one.csv", "delay.csv"),
@@ -184,10 +191,25 @@ VALUES: dict[str, TOML] = {
     "BulkFlow.bytes": ("", "1MB"),
     "BulkFlow.connect_ahead": ("", "1s"),
     "UdpFlow.rate": ("", "2mbit"),
+    **{
+        f"{owner}.{option.name}": ("", json.dumps(option.examples[0]))
+        for owner, transport in (("TcpFlow", "tcp"), ("UdpFlow", "udp"), ("MediaFlow", "udp"), ("PingFlow", "icmp"))
+        for option in OPTIONS
+        if transport in option.transports
+    },
     "RequestFlow.cc": ("", "bbr"),
     "RequestFlow.service": ("", "5ms"),
     "IncastFlow.senders": ("", "3"),
     "IncastFlow.cc": ("", "bbr"),
+    "MediaFlow.codec": ("g711", "g729"),
+    "MediaFlow.rate": ("", "2mbit"),
+    "MediaFlow.control": ("", "none"),
+    "MediaFlow.min_rate": ("", "200kbit"),
+    "MediaFlow.max_rate": ("", "3mbit"),
+    "MediaFlow.interval": ("", "30ms"),
+    "MediaFlow.feedback": ("", "50ms"),
+    "MediaFlow.playout": ("", "60ms"),
+    "MediaFlow.deadline": ("", "60ms"),
     "OpenLoopFlow.cc": ("", "bbr"),
     "OpenLoopFlow.load": ("50%", "60%"),
     "Arrivals.process": ("every 1s", "poisson 1/s"),
@@ -216,17 +238,15 @@ VALUES: dict[str, TOML] = {
 }
 WITH = {
     **{f"Nat.{name}": ("nodes.h3.forward=true",) for name in Nat.model_fields},
-    "Link.reorder": ("links.m.delay=1s",),
-    **{
-        f"{plan.__name__}.{name}": ("links.m.wire=device",)
-        for plan in (EveryLoss, NumberedLoss, IntervalLoss)
-        for name in plan.model_fields
-    },
+    **{f"Plan.{name}": ("links.m.wire=device", "links.m.delay=1s") for name in Plan.model_fields},
+    "Link.ring": ("links.m.wire=device",),
     "Change.step": ("changes.0.over=2s",),
     "Change.repeat": ("changes.0.outage=10ms",),
     "Change.times": ("changes.0.outage=10ms", "changes.0.repeat=2s"),
     "CommandFlow.ready": ('flows.command.server=["true"]',),
     "BulkFlow.connect_ahead": ("flows.bulk.start=2s",),
+    "MediaFlow.codec": ("flows.media.control=none",),
+    "MediaFlow.control": ("flows.media.rate=1mbit",),
     "OpenLoopFlow.load": ("flows.open_loop.arrivals=poisson",),
 }
 """Settings that some fields require, before and after."""
@@ -276,7 +296,7 @@ TRACES = {
 
 TEXT_MODELS = (
     *(Condition, Distribution, Arrivals, TransferSize, Jitter, RandomLoss, GilbertElliott, FourState, Trace),
-    *(EveryLoss, NumberedLoss, IntervalLoss),
+    Plan,
 )
 """Models that a file writes as one value."""
 PLACES = {"nodes": "nodes.h3", "links": "links.m", "tuners": "tuners.used", "changes": "changes.0"}

@@ -51,9 +51,12 @@ def test_ends_of_the_dumbbell() -> None:
         "jitter_correlation": 0.0,
         "distribution": None,
         "loss": None,
+        "loss_plan": None,
         "duplicate": 0.0,
+        "duplicate_plan": None,
         "corrupt": 0.0,
         "reorder": 0.0,
+        "reorder_plan": None,
         "limit_pkts": 1195,
         "seed": seed_for(1, "bottleneck", "forward"),
     }

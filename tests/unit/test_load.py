@@ -16,6 +16,7 @@ from netwarp.flows.iperf3 import Iperf3Flow
 from netwarp.flows.on_off import OnOffFlow
 from netwarp.flows.ping import PingFlow
 from netwarp.flows.request import RequestFlow
+from netwarp.lab_format.wires.netem import GilbertElliott
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model.paths import parse_setting, setting_of
@@ -117,7 +118,7 @@ def test_everything_of_the_format() -> None:
     assert (scenario.links["a"].rate.forward, scenario.links["a"].rate.reverse) == (10**9, 10**8)
     assert (scenario.links["a"].delay.forward, scenario.links["a"].delay.reverse) == (0, 3_000_000)
     assert (link.queue.reverse, link.jitter.forward.distribution) == ("fq_codel", "normal")
-    assert link.loss.forward.model == "gemodel"
+    assert isinstance(link.loss.forward, GilbertElliott)
     assert [type(flow) for flow in scenario.flows.values()][::2] == [
         BulkFlow,
         type(scenario.flows["poisson"]),
@@ -207,7 +208,7 @@ BAD = [
     (('to = "h2"', 'to = "h2"\nstart = "5s"\nduration = "6s"'), 19, "past the end of the run"),
     (('to = "h2"', 'to = "h2"\nstart = "1s"\nconnect_ahead = "2s"'), 19, "before the run begins"),
     (('to = "h2"', 'to = "h2"\nbytes = "1MB"\nduration = "6s"'), 18, "both given"),
-    (('to = "h2"', 'to = "h2"\ninterval = "1s"'), 18, '"interval" belongs to ping, not to the tool "bulk"'),
+    (('to = "h2"', 'to = "h2"\ninterval = "1s"'), 18, '"interval" belongs to media, ping, not to the tool "bulk"'),
     (('to = "h2"', 'to = "h2"\ncct = "bbr"'), 18, 'did you mean "cc"?'),
     (('to = "h2"', 'to = "h2"\ncount = -1'), 18, "must be at least 0, not -1"),
     (('tool = "bulk"', 'tool = "blk"'), 15, '"blk" is not a tool (did you mean "bulk"?)'),

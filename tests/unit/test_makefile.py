@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 STATIC = "crt-static"
 
@@ -29,6 +31,7 @@ def test_programs_that_run_on_other_machines_have_the_c_library_in_them() -> Non
     assert len(builds) == 2 and all(STATIC in line and "--target " in line for line in builds)
 
 
+@pytest.mark.slow
 def test_a_checkout_has_the_programs_that_labs_run() -> None:
     for target in ("setup", "quick", "test"):
         assert "tools.dist.programs --or-newer" in would_do(target)

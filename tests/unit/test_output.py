@@ -14,7 +14,7 @@ OF_SCENARIOS = ["dev", "exec", "gate", "list", "new", "run", "schema", "shell", 
 OF_RESULTS = ["agree", "bisect", "compare", "explain", "export", "import", "plot", "report", "rerun", "serve", "whatif"]
 OF_ADVICE = ["advise", "recommend"]
 OF_MACHINES = ["doctor", "help", "kernel", "kernel build", "kernel list", "kernel remove", "self-test", "verify"]
-OF_SUITES = ["suite", "suite cc", "suite aqm"]
+OF_SUITES = ["suite", "suite cc", "suite aqm", "suite media"]
 COMMANDS = [*OF_SCENARIOS, *OF_RESULTS, *OF_ADVICE, *OF_MACHINES, *OF_SUITES]
 
 

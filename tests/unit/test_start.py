@@ -58,6 +58,7 @@ program()
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_command_ends_at_once_with_its_output_and_its_exit_code() -> None:
     done = ending("list")
     assert done.returncode == 0, done.stderr
@@ -66,11 +67,13 @@ def test_a_command_ends_at_once_with_its_output_and_its_exit_code() -> None:
     assert ending("nonsense").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_command_that_is_profiled_ends_as_usual() -> None:
     done = ending("list", before="sys.setprofile(lambda *_: None)")
     assert (done.returncode, done.stdout.splitlines()[-2:]) == (0, ["left", "taken apart"])
 
 
+@pytest.mark.slow
 def test_linear_algebra_starts_no_threads_and_other_programs_do_not_see_why() -> None:
     code = """
 import os, subprocess, sys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -80,6 +81,20 @@ def test_a_failed_run_is_no_verdict() -> None:
     judged = _judge(FULL, [0.99, 0.99], [0.99], failed="seed 3: failed: a fault")
     assert judged.verdicts == {"mine": Verdict.FAILED, "cubic": Verdict.PASSES, "bbr": Verdict.PASSES}
     assert judged.reason == "mine: seed 3: failed: a fault"
+
+
+def test_values_that_do_not_count_say_why() -> None:
+    judged = judge(
+        CASE, FULL, "", {"mine": [], "cubic": [1.0]}, baseline="cubic", failures={}, suspicions={"mine": "seed 1: why"}
+    )
+    assert judged.reason == "mine: seed 1: why"
+
+
+def test_a_group_about_others_has_no_verdict_on_a_subject() -> None:
+    judged = replace(_judge(BOUND, [0.8], [1.0]), verdicts=dict.fromkeys(("mine", "cubic", "bbr"), Verdict.UNASKED))
+    assessment = Assessment(CONTROLS, (Subject("mine", "mine"),), {"A group": [judged]}, 3)
+    assert as_text(assessment) == "mine: no case is about it\n"
+    assert "is asked for" not in markdown(assessment, "Linux 6.12").split("## All measures")[0]
 
 
 def _assessment() -> Assessment:

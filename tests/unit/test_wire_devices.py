@@ -10,9 +10,8 @@ from netwarp.lab import build_lab
 from netwarp.lab.commands import commands
 from netwarp.lab.drawing import draw
 from netwarp.lab_format.model import Lab, read_lab
-from netwarp.lab_format.wires.loss import LabEveryLoss, LabIntervalLoss, LabNumberedLoss
 from netwarp.lab_format.wires.netem import parse_link_loss
-from netwarp.lab_format.wires.planned import MAX_NUMBERS, EveryLoss, IntervalLoss, NumberedLoss
+from netwarp.lab_format.wires.planned import MAX_NUMBERS, LabPlan, LabPlannedFlow, Plan
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from scenario_texts import replaced
@@ -35,11 +34,14 @@ def lab_of(text: str) -> Lab:
 @pytest.mark.parametrize(
     ("text", "plan"),
     [
-        ("every 100", EveryLoss(every=100)),
-        ("every 1", EveryLoss(every=1)),
-        ("packets 17, 18, 40", NumberedLoss(numbers=(17, 18, 40))),
-        ("packets 40 17", NumberedLoss(numbers=(17, 40))),
-        ("from 3s to 3.2s", IntervalLoss(from_ns=3 * SECOND, to_ns=3 * SECOND + SECOND // 5)),
+        ("every 100", Plan(every=100)),
+        ("every 1", Plan(every=1)),
+        ("packets 17, 18, 40", Plan(numbers=(17, 18, 40))),
+        ("packets 40 17", Plan(numbers=(17, 40))),
+        ("from 3s to 3.2s", Plan(from_ns=3 * SECOND, to_ns=3 * SECOND + SECOND // 5)),
+        ("every 10 acks", Plan(every=10, kind="acks")),
+        ("packets 3, 4 data of bulk.1", Plan(numbers=(3, 4), kind="data", flow="bulk.1")),
+        ("from 3s to 4s of bulk", Plan(from_ns=3 * SECOND, to_ns=4 * SECOND, flow="bulk")),
     ],
 )
 def test_plans_are_read_and_written(text: str, plan: Any) -> None:
@@ -50,16 +52,16 @@ def test_plans_are_read_and_written(text: str, plan: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("every", "is not a plan of losses"),
+        ("every", "is not a plan"),
         ("every 0", "is not the number of a packet"),
         ("every x", "is not the number of a packet"),
         (f"every {2**32}", "is not the number of a packet"),
-        ("packets", "is not a plan of losses"),
+        ("packets", "is not a plan"),
         ("packets 1 -2", "is not the number of a packet"),
         ("packets 3, 3", "names a packet twice"),
         ("packets " + " ".join(map(str, range(1, MAX_NUMBERS + 2))), f"the maximum is {MAX_NUMBERS}"),
-        ("from 3s", "is not a plan of losses"),
-        ("from 3s to 3s", "which is not after their start"),
+        ("from 3s", "is not a plan"),
+        ("from 3s to 3s", "which is not after its start"),
         ("from 3 to 4s", "3"),
     ],
 )
@@ -71,9 +73,9 @@ def test_other_plans_are_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("plan", "loss"),
     [
-        ("every 100", LabEveryLoss(every=100)),
-        ("packets 17, 18", LabNumberedLoss(numbers=(17, 18))),
-        ("from 1s to 2s", LabIntervalLoss(from_ns=SECOND, to_ns=2 * SECOND)),
+        ("every 100", LabPlan(every=100)),
+        ("packets 17, 18", LabPlan(numbers=(17, 18))),
+        ("from 1s to 2s", LabPlan(from_ns=SECOND, to_ns=2 * SECOND)),
     ],
 )
 def test_the_queue_is_the_root_and_the_device_has_rate_and_plan(plan: str, loss: object) -> None:
@@ -82,7 +84,8 @@ def test_the_queue_is_the_root_and_the_device_has_rate_and_plan(plan: str, loss:
     assert (access.device, bottleneck.device) == (False, True)
     end, back = bottleneck.ends
     assert (end.shaper, end.wire.rate_bps, end.wire.delay_ns) == (None, 10**7, 10 * 10**6)
-    assert (end.wire.loss, back.wire.loss) == (loss, None)
+    assert (end.wire.loss_plan, back.wire.loss_plan) == (loss, None)
+    assert (end.wire.loss, back.wire.loss) == (None, None)
     assert end.tc == ("qdisc add dev eth1 root handle 10: pfifo limit 100",)
     assert access.ends[0].shaper is not None
 
@@ -102,36 +105,68 @@ def test_what_is_shown_says_what_is_a_device_and_with_which_plan() -> None:
     assert "bottleneck  (a device)" in drawn and "access" in drawn
 
 
+def test_a_plan_of_a_group_has_the_flows_of_the_lab() -> None:
+    lab = lab_of(device('duplicate = "every 5 acks of bulk"'))
+    (end, back) = lab.links[1].ends
+    (flow,) = [one for one in lab.flows if one.group == "bulk"]
+    named = LabPlannedFlow(
+        protocol=6, source=flow.source, destination=flow.destination, destination_port=flow.destination_port
+    )
+    assert end.wire.duplicate_plan == LabPlan(every=5, kind="acks", flow="bulk", flows=(named,))
+    assert back.wire.duplicate_plan == end.wire.duplicate_plan
+
+
+CHANGE = '[[changes]]\nat = "1s"\nlink = "bottleneck"\n'
+
+
 @pytest.mark.parametrize(
     ("lines", "tail", "keys", "words"),
     [
-        (['jitter = "1ms"'], "", "links.bottleneck.jitter", "has no jitter"),
-        (['duplicate = "1%"'], "", "links.bottleneck.duplicate", "has no duplicate"),
-        (['corrupt = { reverse = "1%" }'], "", "links.bottleneck.corrupt", "has no corrupt"),
-        (['reorder = "1%"'], "", "links.bottleneck.reorder", "has no reorder"),
-        (['loss = "1%"'], "", "links.bottleneck.loss", "loses packets only by plan"),
-        (['loss = { reverse = "gemodel 1%" }'], "", "links.bottleneck.loss", "loses packets only by plan"),
-        (["offload = true"], "", "links.bottleneck.offload", "has no offloads"),
-        (['trace = { forward = "lte" }'], "", "links.bottleneck.trace", "follows no trace"),
-        ([], '[[changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "5mbit"\n', "changes.0.link", "does not change"),
-        ([], '[[changes]]\nat = "1s"\nlink = "bottleneck"\noutage = "1s"\n', "changes.0.link", "does not change"),
+        (['jitter = "1ms 25%"'], "", "links.bottleneck.jitter", "leave out the correlation of its jitter"),
+        (['loss = { reverse = "1% 25%" }'], "", "links.bottleneck.loss", "use gemodel"),
+        (['loss = "every 100"'], CHANGE + 'loss = "1%"\n', "changes.0.loss", "holds for a whole run"),
+        (['loss = "every 100 of bulck"'], "", "links.bottleneck.loss", 'no flow "bulck" (did you mean "bulk"?)'),
+        (['loss = "every 100 of bulk.7"'], "", "links.bottleneck.loss", 'there is no flow "bulk.7"'),
+        (["ring = 0"], "", "links.bottleneck.ring", "1"),
     ],
 )
 def test_what_a_device_lacks_is_refused_with_a_way_out(lines: list[str], tail: str, keys: str, words: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(device(*lines, tail=tail), "t.toml")
-    (said,) = [one for one in refused.value.problems if one.where == keys]
-    assert words in said.message
-    assert "leave out `wire`" in said.message
+    assert any(words in one.message for one in refused.value.problems if one.where == keys), refused.value.problems
 
 
-def test_plans_need_a_device_and_hold_for_a_whole_run() -> None:
-    planned = replaced(('delay = "10ms"\n', 'delay = "10ms"\nloss = "every 100"\n'))
+@pytest.mark.parametrize(
+    ("lines", "tail"),
+    [
+        (['jitter = "1ms normal"', 'loss = "gemodel 1% 10%"', 'corrupt = "1%"', 'reorder = "packets 7"'], ""),
+        (["offload = true", "ring = 256", 'duplicate = "1%"'], CHANGE + 'rate = "5mbit"\n'),
+        (['loss = "every 100"'], CHANGE + 'outage = "1s"\n'),
+    ],
+)
+def test_what_a_device_has_is_accepted(lines: list[str], tail: str) -> None:
+    assert lab_of(device(*lines, tail=tail)).links[1].device
+
+
+def test_changes_of_a_device_are_shown_as_its_state() -> None:
+    shown = commands(lab_of(device(tail=CHANGE + 'rate = "5mbit"\nqueue = "fq_codel"\n')))
+    assert "# at 1s: eth1 on r1, a wire: rate 5000000bit, delay 10000000ns" in shown
+    assert "# at 1s: tc -n r1 qdisc replace dev eth1 root handle 11: fq_codel" in shown
+
+
+@pytest.mark.parametrize("found", ["loss", "duplicate", "reorder"])
+def test_plans_need_a_device_and_hold_for_a_whole_run(found: str) -> None:
+    planned = replaced(('delay = "10ms"\n', f'delay = "10ms"\n{found} = "every 100"\n'))
     with pytest.raises(ScenarioError, match='add wire = "device"'):
         parse_scenario(planned)
-    changed = replaced(tail='[[changes]]\nat = "1s"\nlink = "bottleneck"\nloss = "every 100"\n')
-    with pytest.raises(ScenarioError, match="losses by plan hold for a whole run"):
+    changed = replaced(tail=f'{CHANGE}loss = "every 100"\n')
+    with pytest.raises(ScenarioError, match="plans hold for a whole run"):
         parse_scenario(changed)
+
+
+def test_a_ring_needs_a_device() -> None:
+    with pytest.raises(ScenarioError, match="only a link that is a device has a ring"):
+        parse_scenario(replaced(('delay = "10ms"\n', 'delay = "10ms"\nring = 16\n')))
 
 
 def test_real_time_has_no_devices() -> None:

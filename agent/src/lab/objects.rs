@@ -28,6 +28,8 @@ pub struct Lab {
     /// in file order
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
+    /// of flows with metrics of their own
+    pub flow_routes: Vec<FlowRoute>,
     /// one entry for each single flow: `count = 3` gives three
     pub flows: Vec<Flow>,
     /// in order of time; one entry for each end of a link that changes
@@ -137,6 +139,8 @@ pub struct Link {
     /// whether its ends are devices of netwarp's kernel (kind `wire`), which serialise and delay themselves; otherwise
     /// each is a veth whose peer is in the namespace of the wires
     pub device: bool,
+    /// descriptors of such a device; with more than one, byte queue limits hold
+    pub ring_pkts: u32,
     /// exactly two
     pub ends: [End; 2],
 }
@@ -239,20 +243,25 @@ pub struct Wire {
     /// distribution of the jitter: a table of iproute2; None is netem's uniform one
     pub distribution: Option<String>,
     pub loss: Option<Loss>,
+    /// of a device: to which packets it happens
+    pub loss_plan: Option<Plan>,
     /// probability
     pub duplicate: f64,
+    /// of a device: to which packets it happens
+    pub duplicate_plan: Option<Plan>,
     /// probability
     pub corrupt: f64,
     /// probability that a packet is not delayed
     pub reorder: f64,
+    /// of a device: to which packets it happens
+    pub reorder_plan: Option<Plan>,
     /// limit of the netem; more than it can ever hold
     pub limit_pkts: u32,
     /// of its random numbers
     pub seed: u64,
 }
 
-/// netem's models of loss, see tc-netem(8); and plans, of links that are devices. Plans number the unicast packets that
-/// the interface has begun to send.
+/// Models of loss, see tc-netem(8).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
@@ -290,23 +299,51 @@ pub enum Loss {
         /// of a single loss
         p14: f64,
     },
-    /// A plan: each packet whose number is a multiple.
-    Every {
-        /// of this number
-        every: u32,
-    },
-    /// A plan: single packets.
-    Packets {
-        /// in ascending order; the first packet is 1
-        numbers: Vec<u64>,
-    },
-    /// A plan: each packet that begins to leave in an interval.
-    Interval {
-        /// from t0
-        from_ns: i64,
-        /// the first instant after it
-        to_ns: i64,
-    },
+}
+
+/// Which packets of a direction something happens to, counted from 1: one of the first three says it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// each packet whose number is a multiple
+    pub every: Option<u32>,
+    /// single packets, in ascending order
+    pub numbers: Vec<u64>,
+    /// each packet that begins to leave from then on, from t0
+    pub from_ns: Option<i64>,
+    /// and before
+    pub to_ns: Option<i64>,
+    /// of the packets that count
+    pub kind: Planned,
+    /// name of the flow or group whose packets count; None: all do
+    pub flow: Option<String>,
+    /// the flows of this name
+    pub flows: Vec<PlannedFlow>,
+}
+
+/// Packets that a plan is about: those with data are all but TCP segments without payload; ACKs are TCP segments
+/// without payload, SYN, FIN and RST.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "lowercase")]
+pub enum Planned {
+    Any,
+    Data,
+    Acks,
+}
+
+/// A flow that a plan is about: its packets in both directions.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct PlannedFlow {
+    /// number of its transport protocol
+    pub protocol: u32,
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    /// 0: the protocol has no ports
+    pub destination_port: u16,
 }
 
 /// A route by prefix on one node.
@@ -319,6 +356,42 @@ pub struct Route {
     pub prefix: String,
     pub via: IpAddr,
     pub interface: String,
+}
+
+/// The route of a group's TCP connections at one of its ends, alone in a table, which a rule of the same number chooses
+/// by the ports at the flows' destination.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct FlowRoute {
+    /// the group
+    pub flow: String,
+    pub node: String,
+    /// also the priority of its rule
+    pub table: u32,
+    /// of the other end
+    pub to: IpAddr,
+    /// None: the other end is attached
+    pub via: Option<IpAddr>,
+    pub interface: String,
+    /// of the flows' destinations
+    pub first_port: u16,
+    pub last_port: u16,
+    /// whether these are ports of the other end; otherwise of this one
+    pub is_source: bool,
+    pub metrics: Vec<RouteMetric>,
+}
+
+/// A metric of a route, which its connections take from it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct RouteMetric {
+    /// in the syntax of ip-route(8)
+    pub words: String,
+    /// RTAX_… of linux/rtnetlink.h
+    pub attribute: u32,
+    pub value: u32,
 }
 
 /// A flow: the fields that every flow has, followed by those of its tool.
@@ -350,6 +423,8 @@ pub struct Flow {
     pub seed: u64,
     /// in order of time; before the first one its fields apply
     pub changes: Vec<FlowChange>,
+    /// options of its sockets, in this order
+    pub sockets: Vec<SocketOption>,
     #[serde(flatten)]
     pub own: Map<String, Value>,
 }
@@ -388,6 +463,19 @@ pub enum Distribution {
     Constant,
     Exponential,
     Pareto,
+}
+
+/// A whole number that each socket of a flow is given with setsockopt(2), at both ends, before it connects.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct SocketOption {
+    /// in C, for messages
+    pub name: String,
+    pub level: u32,
+    pub option: u32,
+    /// its lower 32 bits are passed
+    pub value: i64,
 }
 
 /// A change of one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.

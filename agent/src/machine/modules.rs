@@ -26,22 +26,30 @@ pub fn load(dir: &Path) -> Result<()> {
     let objects: Vec<Object> = serde_json::from_str(&text).context(ORDER)?;
     for object in objects {
         let file = File::open(dir.join(&object.file)).with_context(|| object.file.clone())?;
-        let parameters = CString::new(object.parameters).context("parameters")?;
-        finit_module(&file, &parameters, ModuleInitFlags::empty())
-            .map_err(|e| anyhow!("the kernel refuses the module {}: {}", object.file, told(e)))?;
+        let parameters = CString::new(object.parameters.as_str()).context("parameters")?;
+        finit_module(&file, &parameters, ModuleInitFlags::empty()).map_err(|e| {
+            anyhow!(
+                "the kernel refuses the module {}: {}",
+                object.file,
+                told(e, &object.parameters)
+            )
+        })?;
     }
     Ok(())
 }
 
 /// Explains an error of finit_module(2) (kernel/module/main.c) whose own name misleads.
-fn told(error: Errno) -> String {
+fn told(error: Errno, parameters: &str) -> String {
     match error {
-        Errno::EEXIST => "the name of the module, or of what it registers, is taken (EEXIST)".into(),
+        Errno::EEXIST => {
+            "the name of the module, or of what it registers, is taken (EEXIST)".into()
+        }
         Errno::ENOENT => "it needs a symbol that the kernel does not have (ENOENT)".into(),
         Errno::ENOEXEC => "it was not made for this kernel (ENOEXEC)".into(),
-        Errno::EINVAL => {
-            "a parameter has a value that it does not take, or its own initialisation refused (EINVAL)".into()
-        }
+        Errno::EINVAL if parameters.is_empty() => "its own initialisation refused (EINVAL)".into(),
+        Errno::EINVAL => format!(
+            "a parameter has a value that it does not take, or its own initialisation refused: {parameters} (EINVAL)"
+        ),
         other => format!("its initialisation failed ({other})"),
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anyhow::{Context, Result, anyhow};
 
 use super::link;
-use super::site::{Site, rest_after};
+use super::site::{Site, index_of, rest_after};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWADDR: u16 = 20;
@@ -71,11 +71,7 @@ pub fn connect(node: &mut Site) -> Result<()> {
         }
     }
     for r in &*routes {
-        let index = ends
-            .iter()
-            .find(|(own, _)| own.interface == r.interface)
-            .map(|(own, _)| own.index)
-            .ok_or_else(|| anyhow!("route {}: no interface {}", r.prefix, r.interface))?;
+        let index = index_of(ends, &r.interface).with_context(|| format!("route {}", r.prefix))?;
         let (prefix, len) = parse_prefix(&r.prefix)?;
         route
             .change(add_route(index, prefix, len, r.via))
@@ -94,7 +90,7 @@ pub fn parse_prefix(text: &str) -> Result<(IpAddr, u8)> {
     ))
 }
 
-fn family(ip: IpAddr) -> u8 {
+pub(super) fn family(ip: IpAddr) -> u8 {
     if ip.is_ipv4() {
         libc::AF_INET as u8
     } else {
@@ -102,7 +98,7 @@ fn family(ip: IpAddr) -> u8 {
     }
 }
 
-fn octets(ip: IpAddr) -> Vec<u8> {
+pub(super) fn octets(ip: IpAddr) -> Vec<u8> {
     match ip {
         IpAddr::V4(a) => a.octets().to_vec(),
         IpAddr::V6(a) => a.octets().to_vec(),

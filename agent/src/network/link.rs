@@ -59,15 +59,19 @@ pub fn settle(index: u32) -> Request {
     Request::new(RTM_GETLINK, 0).raw(&ifinfomsg(index, 0))
 }
 
+/// The most segments of an aggregate.
+pub(super) fn max_segs(link: &Link) -> u32 {
+    if link.offload { 65535 } else { 1 }
+}
+
 fn veth(link: &Link, end: &End, node_fd: i32) -> Result<Request> {
     let mac = parse_mac(&end.mac)?;
-    let max_segs = if link.offload { 65535 } else { 1 };
     let peer = |r: Request| {
         r.raw(&ifinfomsg(end.index, 0))
             .text(IFLA_IFNAME, &end.interface)
             .attr(IFLA_ADDRESS, &mac)
             .u32(IFLA_MTU, link.mtu)
-            .u32(IFLA_GSO_MAX_SEGS, max_segs)
+            .u32(IFLA_GSO_MAX_SEGS, max_segs(link))
             .u32(IFLA_NET_NS_FD, node_fd as u32)
     };
     Ok(Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::namespace::Namespace;
@@ -31,6 +31,12 @@ pub fn set_up(lab: &Lab, backend: &'static dyn Backend) -> Result<Network> {
         .nodes
         .first()
         .context("a lab without the node of this machine")?;
+    if let Some(route) = lab.flow_routes.first() {
+        bail!(
+            "flow {} needs a route of its own, and a rule for it would stay among those of this machine",
+            route.flow
+        );
+    }
     sysctl::write(&node.sysctl).with_context(|| format!("node {}", node.name))?;
     let network = Network {
         backend,

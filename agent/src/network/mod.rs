@@ -3,6 +3,7 @@
 mod address;
 mod bridge;
 pub mod device;
+mod flow_route;
 mod link;
 pub mod machine;
 mod namespace;
@@ -20,12 +21,12 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::backend::{Backend, Wiring};
-use crate::lab::{Change, Lab, Shaper, Wire};
+use crate::lab::{Change, End, Lab, Shaper, Wire};
 use crate::sysctl;
 pub use address::parse_prefix;
 pub use namespace::Namespace;
@@ -75,7 +76,8 @@ impl Network {
             // subnets if an atomic allocation fails (GFP_ATOMIC in addrconf_permanent_addr()).
             address::bring_up(site)?;
             address::assign(site)?;
-            address::connect(site)
+            address::connect(site)?;
+            flow_route::add(site)
         })?;
         // Both ends of each link must be able to send before anything sleeps or runs: otherwise the kernel's packets of
         // a new interface (MLD reports) would be lost, and the wire could not account for them.
@@ -87,7 +89,7 @@ impl Network {
                     .with_context(|| format!("node {}", node.name))?;
             }
         }
-        each(&mut sites, opportunity::apply)?;
+        each(&mut sites, |site| opportunity::apply(lab, site))?;
         each(&mut sites, |site| tc::apply(&network, site))?;
         Ok(network)
     }
@@ -104,7 +106,7 @@ impl Network {
         };
         let end = lab.end(change.index).with_context(place)?;
         if lab.is_device(change.index) {
-            bail!("the link is a device, which does not change: {}", place());
+            return self.change_device(change, end, changed).with_context(place);
         }
         // At the end of another machine, only the wire for packets that arrive here is ours.
         let node = self.nodes.get(&change.node);
@@ -126,6 +128,17 @@ impl Network {
             && arrives_here(lab)?
         {
             wire::change(self, lab, change.index, changed, wire).with_context(place)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the wire of a device, then its queue.
+    fn change_device(&self, change: &Change, end: &End, changed: Option<&Wire>) -> Result<()> {
+        if let Some(wire) = &change.wire {
+            device::change(self, end, changed.unwrap_or(&end.wire), wire)?;
+        }
+        if !change.tc.is_empty() {
+            tc::change(self, change)?;
         }
         Ok(())
     }

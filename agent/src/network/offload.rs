@@ -21,14 +21,6 @@ pub fn switch(interface: &str, on: [bool; 3]) -> Result<()> {
     Ok(())
 }
 
-/// Switches off what the kernel itself does for an interface. A driver without segmentation has no switch for `tso`.
-pub fn switch_off_software(interface: &str) -> Result<()> {
-    for (_, command, name) in SEGMENTATION.iter().filter(|(_, _, name)| *name != "tso") {
-        ask(interface, *command, name, 0)?;
-    }
-    Ok(())
-}
-
 /// Reads whether each offload is on.
 pub fn read(interface: &str) -> Result<[bool; 3]> {
     let mut on = [false; 3];

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use super::site::Site;
 use super::wire::tcmsg;
-use crate::lab::Opportunities;
+use crate::lab::{Lab, Opportunities};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWQDISC: u16 = 36;
@@ -16,23 +16,23 @@ const HANDLE: u32 = 0x0001_0000;
 const TCA_OPPORTUNITY_PARMS: u16 = 1;
 const TCA_OPPORTUNITY_TRACE: u16 = 2;
 
-/// Number of trace entries in one message: the attribute around them holds less than 64 kB.
-const CHUNK: usize = 4096;
 /// sizeof(struct opportunity_entry)
 const ENTRY: usize = 8;
+/// Size of the trace's entries in one message: the attribute around them holds less than 64 kB.
+pub(super) const CHUNK_BYTES: usize = 4096 * ENTRY;
 
-/// Sets up every end of this node whose link follows opportunities, which begin with the run.
-pub fn apply(node: &mut Site) -> Result<()> {
+/// Sets up every end of this node whose link follows opportunities, which begin with the run. Devices have theirs.
+pub fn apply(lab: &Lab, node: &mut Site) -> Result<()> {
     let Site {
         route, ends, t0_ns, ..
     } = node;
-    for (own, _) in ends {
+    for (own, _) in ends.iter().filter(|(own, _)| !lab.is_device(own.index)) {
         let Some(trace) = &own.opportunities else {
             continue;
         };
         let flags = NLM_F_CREATE | NLM_F_EXCL;
         let entries = entries(&trace.trace)?;
-        let parameters = parameters(trace, entries.len() / ENTRY, *t0_ns)?;
+        let parameters = parameters(trace, *t0_ns)?;
         let mut requests = vec![request(
             own.index,
             flags,
@@ -41,7 +41,7 @@ pub fn apply(node: &mut Site) -> Result<()> {
         )];
         requests.extend(
             entries
-                .chunks(CHUNK * ENTRY)
+                .chunks(CHUNK_BYTES)
                 .map(|chunk| request(own.index, 0, TCA_OPPORTUNITY_TRACE, chunk)),
         );
         for message in requests {
@@ -60,8 +60,9 @@ fn request(index: u32, flags: u16, attribute: u16, value: &[u8]) -> Request {
         .nest(TCA_OPTIONS, |r| r.attr(attribute, value))
 }
 
-/// Encodes struct opportunity_parms.
-fn parameters(trace: &Opportunities, entries: usize, start_ns: i64) -> Result<Vec<u8>> {
+/// Encodes struct opportunity_parms, which the driver of wires has too.
+pub(super) fn parameters(trace: &Opportunities, start_ns: i64) -> Result<Vec<u8>> {
+    let entries = trace.trace.split_ascii_whitespace().count();
     Ok([
         start_ns.to_ne_bytes().as_slice(),
         &trace.period_ms.to_ne_bytes(),
@@ -74,7 +75,7 @@ fn parameters(trace: &Opportunities, entries: usize, start_ns: i64) -> Result<Ve
 }
 
 /// Encodes struct opportunity_entry for each entry: time and number.
-fn entries(trace: &str) -> Result<Vec<u8>> {
+pub(super) fn entries(trace: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for word in trace.split_ascii_whitespace() {
         let (at_ms, count) = word.split_once('x').unwrap_or((word, "1"));
@@ -101,7 +102,7 @@ mod tests {
             mean_rate_bps: 0,
             trace: "7x50 1000".into(),
         };
-        let bytes = parameters(&trace, 2, 10_000_000_000)?;
+        let bytes = parameters(&trace, 10_000_000_000)?;
         assert_eq!(bytes.len(), 32);
         assert_eq!(bytes[16..20], 1504_u32.to_ne_bytes());
         assert_eq!(bytes[20..24], (-10_i32).to_ne_bytes());

@@ -289,7 +289,7 @@ fn uniform_table() -> Vec<u8> {
 }
 
 /// Reads iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
-fn distribution_table(name: &str) -> Result<Vec<u8>> {
+pub(super) fn distribution_table(name: &str) -> Result<Vec<u8>> {
     let path = tools::distributions()?.join(format!("{name}.dist"));
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("iproute2's distribution {name:?}: {}", path.display()))?;

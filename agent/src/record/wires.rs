@@ -52,6 +52,7 @@ fn of_device(interface_index: u32, sums: Sums) -> wires::Row {
     let [sent_pkts, sent_bytes] = sums.taken;
     let [delivered_pkts, delivered_bytes] = sums.delivered;
     let [lost_pkts, lost_bytes] = sums.lost;
+    let [copied_pkts, copied_bytes] = sums.copied;
     wires::Row {
         interface_index,
         sent_pkts,
@@ -59,7 +60,7 @@ fn of_device(interface_index: u32, sums: Sums) -> wires::Row {
         delivered_pkts,
         delivered_bytes,
         lost_pkts,
-        queued_pkts: sent_pkts - delivered_pkts - lost_pkts,
-        queued_bytes: sent_bytes - delivered_bytes - lost_bytes,
+        queued_pkts: sent_pkts + copied_pkts - delivered_pkts - lost_pkts,
+        queued_bytes: sent_bytes + copied_bytes - delivered_bytes - lost_bytes,
     }
 }

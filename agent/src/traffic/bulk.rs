@@ -5,13 +5,13 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use nix::sys::socket::{Shutdown, accept, shutdown};
+use nix::sys::socket::{Shutdown, shutdown};
 
 use super::fields::BulkFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
-use super::tcp::{self, Ends};
+use super::tcp::{self, Ends, Listener};
 use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
@@ -146,14 +146,14 @@ fn send(
 }
 
 fn receive(
-    listener: &OwnedFd,
+    listener: &Listener,
     flow_id: u32,
     bytes: Option<u64>,
     progress: &Mutex<Progress>,
     t0_ns: i64,
     transfers: &Mutex<Transfers>,
 ) -> Result<()> {
-    let fd = accept(listener.as_raw_fd()).context("accept")?;
+    let fd = listener.accept()?;
     lock(progress).receiver = Some(fd);
     let got = tcp::discard(fd, bytes.unwrap_or(u64::MAX));
     let end_ns = monotonic_ns() - t0_ns;

@@ -6,10 +6,10 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result, bail};
-use nix::sys::socket::{MsgFlags, accept, recv, send, setsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, recv, send, setsockopt, sockopt};
 
 use super::draws::{Distribution, Draws};
-use super::tcp;
+use super::tcp::{self, Listener};
 use crate::time::{monotonic_ns, sleep_until};
 
 /// Size of the smallest request.
@@ -43,9 +43,9 @@ pub fn take(socket: RawFd, response: u64) -> Result<bool> {
 
 /// Takes the next connection. Its descriptor stays open as long as the machine lives, since its counters are read at
 /// the end.
-pub fn accepted(listener: RawFd) -> Result<RawFd> {
-    let fd = accept(listener).context("accept")?;
-    // SAFETY: accept has just made this descriptor, and nothing else closes it.
+pub fn accepted(listener: &Listener) -> Result<RawFd> {
+    let fd = listener.accept()?;
+    // SAFETY: accept(2) has just made this descriptor, and nothing else closes it.
     let socket = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) });
     setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
     Ok(fd)

@@ -1,5 +1,7 @@
 //! The fields of each kind of flow in the lab. Made by `make generate` from `python/netwarp/flows/`.
 
+#![allow(dead_code, reason = "some fields are for readers of records")]
+
 use serde::Deserialize;
 
 use crate::lab::Distribution;
@@ -46,6 +48,31 @@ pub struct OnOffFields {
     pub on_distribution: Distribution,
     pub off_ns: i64,
     pub off_distribution: Distribution,
+}
+
+/// The fields of a media stream in the lab; rates are of media, without headers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct MediaFields {
+    /// controlled by draft-ietf-rmcat-gcc-02; otherwise constant
+    pub adaptive: bool,
+    /// of an adaptive stream its first
+    pub rate_bps: u64,
+    pub min_rate_bps: u64,
+    pub max_rate_bps: u64,
+    /// between two frames
+    pub interval_ns: i64,
+    /// media in a packet; a larger frame is several packets
+    pub packet_most_bytes: u32,
+    /// between two reports of the receiver
+    pub feedback_ns: i64,
+    /// for readers of records: of the playout buffer
+    pub playout_ns: i64,
+    /// for readers of records: from sending to playout; None: it adapts
+    pub deadline_ns: Option<i64>,
+    /// for readers of records: of speech; empty: other media
+    pub codec: String,
 }
 
 /// The fields of a client and its server in the lab.

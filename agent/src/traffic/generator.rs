@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use super::echoes::Echoes;
 use super::flow_stats::FlowStats;
+use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
 use super::transfers::Transfers;
 use crate::lab::Flow;
@@ -43,6 +44,7 @@ impl Setup<'_> {
 pub struct Tables {
     pub pings: Arc<Mutex<Vec<Echoes>>>,
     pub datagrams: Arc<Mutex<Datagrams>>,
+    pub rate_control: Arc<Mutex<RateControl>>,
     pub transfers: Arc<Mutex<Transfers>>,
 }
 

@@ -56,7 +56,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
             let shared = Arc::clone(&progress);
             spawn(
                 format!("to {} {number}", flow.name),
-                move || match exchange::accepted(listener.as_raw_fd()) {
+                move || match exchange::accepted(&listener) {
                     Ok(socket) => {
                         lock(&shared).senders.push(socket);
                         exchange::answer(socket, 0);

@@ -12,13 +12,17 @@ mod flow_stats;
 mod generator;
 mod incast;
 mod iperf3;
+mod media;
 mod on_off;
 mod open_loop;
+mod options;
 mod pace;
 mod pauses;
 mod ping;
 mod poisson;
 mod program;
+mod rate_control;
+mod receiver;
 mod receiver_stats;
 mod request;
 mod socket;
@@ -36,6 +40,7 @@ pub use self::socket::try_congestion_control;
 
 use self::flow_stats::FlowStats;
 use self::generator::{Generator, Setup, Tables};
+use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
 use self::threads::lock;
 use self::transfers::Transfers;
@@ -53,6 +58,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("cbr", cbr::prepare),
     ("poisson", poisson::prepare),
     ("on_off", on_off::prepare),
+    ("media", media::prepare),
     ("request", request::prepare),
     ("incast", incast::prepare),
     ("open_loop", open_loop::prepare),
@@ -73,6 +79,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
     let tables = Tables {
         pings: Arc::default(),
         datagrams: Arc::new(Mutex::new(Datagrams::create(dir)?)),
+        rate_control: Arc::new(Mutex::new(RateControl::new(dir))),
         transfers: Arc::new(Mutex::new(Transfers::create(dir)?)),
     };
     let programs: Vec<String> = lab
@@ -155,6 +162,7 @@ impl Flows {
         echoes::write(dir, &lock(&self.tables.pings))?;
         // Threads that still wait for something hold a reference; they never write again.
         lock(&self.tables.datagrams).finish()?;
+        lock(&self.tables.rate_control).finish()?;
         lock(&self.tables.transfers).finish()?;
         Ok(kept)
     }

@@ -20,6 +20,7 @@ use super::echoes::{Echo, Echoes};
 use super::fields::PingFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup, Tables};
+use super::options;
 use super::socket::echo;
 use super::threads::{lock, spawn};
 use crate::time::{Stamps, monotonic_ns, wait_until};
@@ -61,6 +62,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         let local = SockaddrStorage::from(SocketAddr::new(flow.source, flow.source_port));
         bind(socket.as_raw_fd(), &local).context("cannot bind an echo socket")?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        options::set(socket.as_raw_fd(), &flow.sockets)?;
         connect(
             socket.as_raw_fd(),
             &SockaddrStorage::from(SocketAddr::new(flow.destination, 0)),

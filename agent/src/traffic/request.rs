@@ -15,7 +15,7 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::pauses::Pauses;
 use super::socket::tcp_info;
-use super::tcp::{self, Ends};
+use super::tcp::{self, Ends, Listener};
 use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
@@ -185,8 +185,8 @@ impl Client {
 }
 
 /// Answers until the client ends, `service_ns` after each request.
-fn serve(listener: &OwnedFd, progress: &Mutex<Progress>, service_ns: i64) -> Result<()> {
-    let socket = exchange::accepted(listener.as_raw_fd())?;
+fn serve(listener: &Listener, progress: &Mutex<Progress>, service_ns: i64) -> Result<()> {
+    let socket = exchange::accepted(listener)?;
     lock(progress).server = Some(socket);
     exchange::answer(socket, service_ns);
     Ok(())

@@ -12,10 +12,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
-use nix::sys::socket::{Backlog, SockType, SockaddrStorage, listen, setsockopt, sockopt};
+use nix::sys::socket::{Backlog, SockType, SockaddrStorage, accept, listen, setsockopt, sockopt};
 
 use super::generator::Setup;
+use super::options;
 use super::socket::{bound, set_congestion_control};
+use crate::lab::SocketOption;
 
 const CHUNK: usize = 1 << 16;
 const CHUNKS: usize = 64;
@@ -29,9 +31,30 @@ static ZEROS: [u8; CHUNK] = [0; CHUNK];
 /// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source. None: the end
 /// is on another machine.
 pub struct Ends {
-    pub listener: Option<OwnedFd>,
+    pub listener: Option<Listener>,
     pub client: Option<OwnedFd>,
     pub to: SocketAddr,
+}
+
+/// A listening socket of a flow.
+pub struct Listener {
+    pub socket: OwnedFd,
+    options: Vec<SocketOption>,
+}
+
+impl Listener {
+    /// Takes the next connection.
+    pub fn accept(&self) -> Result<RawFd> {
+        let fd = accept(self.socket.as_raw_fd()).context("accept")?;
+        self.prepare(fd)?;
+        Ok(fd)
+    }
+
+    /// Gives a connection that was taken the flow's options again: it does not inherit all (SO_PRIORITY,
+    /// sk_clone_lock()).
+    pub fn prepare(&self, connection: RawFd) -> Result<()> {
+        options::set(connection, &self.options)
+    }
 }
 
 /// Opens both; the congestion control applies to both directions.
@@ -50,12 +73,13 @@ pub fn listener(
     setup: &Setup,
     cc: Option<&str>,
     connections: i32,
-) -> Result<(Option<OwnedFd>, SocketAddr)> {
+) -> Result<(Option<Listener>, SocketAddr)> {
     let to = SocketAddr::new(setup.flow.destination, setup.flow.destination_port);
-    let open = || -> Result<OwnedFd> {
-        let listener = Opening::new(setup, cc).socket(to)?;
-        listen(&listener, Backlog::new(connections)?)?;
-        Ok(listener)
+    let open = || -> Result<Listener> {
+        let socket = Opening::new(setup, cc).socket(to)?;
+        listen(&socket, Backlog::new(connections)?)?;
+        let options = setup.flow.sockets.clone();
+        Ok(Listener { socket, options })
     };
     let listener = setup
         .destination()
@@ -77,6 +101,7 @@ pub fn client(setup: &Setup, cc: Option<&str>, port: u16) -> Result<Option<Owned
 #[derive(Clone)]
 pub struct Opening {
     cc: Option<String>,
+    options: Vec<SocketOption>,
     /// Whether the machine goes on when the run has ended.
     outlived: bool,
 }
@@ -85,6 +110,7 @@ impl Opening {
     pub fn new(setup: &Setup, cc: Option<&str>) -> Self {
         Self {
             cc: cc.map(str::to_owned),
+            options: setup.flow.sockets.clone(),
             outlived: setup.network.backend.outlives_runs(),
         }
     }
@@ -104,6 +130,7 @@ impl Opening {
         if let Some(name) = &self.cc {
             set_congestion_control(&socket, name)?;
         }
+        options::set(socket.as_raw_fd(), &self.options)?;
         Ok(socket)
     }
 }

@@ -18,8 +18,10 @@ use super::draws::{Distribution, Draws, cut_exponential_mean};
 use super::fields::UdpFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
+use super::options;
 use super::pace::Pace;
-use super::receiver_stats::{ReceiverStats, receive};
+use super::receiver::Receiver;
+use super::receiver_stats::ReceiverStats;
 use super::socket::bound;
 use super::threads::{lock, spawn};
 use crate::backend::{Departure, TimedSender};
@@ -143,37 +145,101 @@ struct UdpFlow {
     sink: Option<Sink>,
 }
 
-/// The receiving end of datagrams.
-struct Sink {
+/// The sockets of a flow at the ends that are on this machine.
+pub struct Sockets {
+    pub source: Option<OwnedFd>,
+    pub sink: Option<OwnedFd>,
+}
+
+impl Sockets {
+    pub fn open(setup: &Setup) -> Result<Self> {
+        let flow = setup.flow;
+        let from = SocketAddr::new(flow.source, flow.source_port);
+        let to = SocketAddr::new(flow.destination, flow.destination_port);
+        let source = setup
+            .source()
+            .map(|node| node.run(|| pair(setup.flow, from, to))?);
+        let sink = setup
+            .destination()
+            .map(|node| node.run(|| pair(setup.flow, to, from))?);
+        Ok(Self {
+            source: source.transpose()?,
+            sink: sink.transpose()?,
+        })
+    }
+}
+
+/// What a source has sent so far, in payload.
+#[derive(Default)]
+pub struct Sent {
+    packets: u64,
+    bytes: u64,
+    pub error: Option<String>,
+}
+
+impl Sent {
+    pub fn add(&mut self, departures: &[Departure]) {
+        self.packets += departures.len() as u64;
+        self.bytes += departures
+            .iter()
+            .map(|departure| u64::from(departure.payload_bytes))
+            .sum::<u64>();
+    }
+
+    /// Adds the totals of the source to those of its flow.
+    pub fn add_to(&self, stats: &mut FlowStats) {
+        stats.error = self.error.clone().or_else(|| stats.error.take());
+        stats.sent_pkts = Some(self.packets);
+        stats.sent_bytes = Some(self.bytes);
+    }
+}
+
+/// The receiving end of datagrams, which takes them until its end.
+pub struct Sink {
     socket: Arc<OwnedFd>,
     stats: Arc<Mutex<ReceiverStats>>,
     receiver: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
-struct Sent {
-    packets: u64,
-    bytes: u64,
-    error: Option<String>,
+impl Sink {
+    /// Starts the thread; each datagram that arrives has a row in `datagrams`.
+    pub fn start(setup: &Setup, socket: OwnedFd) -> Result<Self> {
+        let socket = Arc::new(socket);
+        let receiver = Receiver::new(setup, Arc::clone(&socket));
+        let stats = receiver.stats();
+        let thread = spawn(format!("to {}", setup.flow.name), move || receiver.run())?;
+        Ok(Self {
+            socket,
+            stats,
+            receiver: Some(thread),
+        })
+    }
+
+    /// Ends it, and adds its totals.
+    pub fn collect(&mut self, stats: &mut FlowStats) {
+        // Wakes the receiver, which takes the rest from its socket and ends.
+        let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Read);
+        if let Some(receiver) = self.receiver.take() {
+            let _ = receiver.join();
+        }
+        lock(&self.stats).add_to(stats);
+    }
 }
 
-/// Opens both sockets and starts both threads; each datagram that arrives has a row in `datagrams`.
+/// Opens both sockets and starts both threads.
 pub fn prepare<P: Pattern + 'static>(
     setup: &Setup,
     fields: UdpFields,
     pattern: P,
 ) -> Result<Box<dyn Generator>> {
-    let (flow, network, t0_ns) = (setup.flow, setup.network, setup.t0_ns);
-    let from = SocketAddr::new(flow.source, flow.source_port);
-    let to = SocketAddr::new(flow.destination, flow.destination_port);
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let sockets = Sockets::open(setup)?;
     let mut udp = UdpFlow {
         sent: None,
         sink: None,
     };
-    let source = setup.source().map(|node| node.run(|| pair(from, to))?);
-    let sink = setup.destination().map(|node| node.run(|| pair(to, from))?);
-    if let Some(source) = source.transpose()? {
-        let sender = network.backend.timed_sender(source, t0_ns)?;
+    if let Some(source) = sockets.source {
+        let sender = setup.network.backend.timed_sender(source, t0_ns)?;
         let departures = Departures::new(flow, fields, pattern);
         let sent = Arc::new(Mutex::new(Sent::default()));
         udp.sent = Some(Arc::clone(&sent));
@@ -184,23 +250,8 @@ pub fn prepare<P: Pattern + 'static>(
             }
         })?;
     }
-    if let Some(socket) = sink.transpose()?.map(Arc::new) {
-        let stats = Arc::new(Mutex::new(ReceiverStats::default()));
-        let (id, sink, received, table) = (
-            flow.id,
-            Arc::clone(&socket),
-            Arc::clone(&stats),
-            Arc::clone(&setup.tables.datagrams),
-        );
-        let stamped_from_ns = network.backend.stamped_from_ns(t0_ns);
-        let receiver = spawn(format!("to {}", flow.name), move || {
-            receive(id, &socket, [t0_ns, stamped_from_ns], &received, &table)
-        })?;
-        udp.sink = Some(Sink {
-            socket: sink,
-            stats,
-            receiver: Some(receiver),
-        });
+    if let Some(sink) = sockets.sink {
+        udp.sink = Some(Sink::start(setup, sink)?);
     }
     Ok(Box::new(udp))
 }
@@ -211,31 +262,17 @@ impl Generator for UdpFlow {
 
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         if let Some(sink) = &mut self.sink {
-            // Wakes the receiver, which takes the rest from its socket and ends.
-            let _ = shutdown(sink.socket.as_raw_fd(), Shutdown::Read);
-            if let Some(receiver) = sink.receiver.take() {
-                let _ = receiver.join();
-            }
-            let received = lock(&sink.stats);
-            stats.error.clone_from(&received.error);
-            stats.received_bytes = Some(received.bytes);
-            stats.received_pkts = Some(received.unique());
-            stats.duplicate_pkts = Some(received.duplicates());
-            stats.reordered_pkts = Some(received.reordered);
-            stats.jitter_us = received.jitter_us();
+            sink.collect(stats);
         }
         if let Some(sent) = &self.sent {
-            let sent = lock(sent);
-            stats.error = sent.error.clone().or_else(|| stats.error.take());
-            stats.sent_pkts = Some(sent.packets);
-            stats.sent_bytes = Some(sent.bytes);
+            lock(sent).add_to(stats);
         }
         Ok(())
     }
 }
 
-/// Makes a UDP socket bound to `local` and connected to `remote`, with large buffers.
-fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
+/// Makes a UDP socket bound to `local` and connected to `remote`, with large buffers and the flow's options.
+fn pair(flow: &Flow, local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
     let socket = bound(local, SockType::Datagram)?;
     // In a user namespace buffers are limited (net.core.rmem_max); the resulting losses are counted.
     if setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES).is_err() {
@@ -245,6 +282,7 @@ fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
     }
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+    options::set(socket.as_raw_fd(), &flow.sockets)?;
     connect(socket.as_raw_fd(), &SockaddrStorage::from(remote))
         .with_context(|| format!("cannot connect to {remote}"))?;
     Ok(socket)
@@ -270,13 +308,7 @@ fn send(
         let batch: Vec<Departure> = departures.by_ref().take(BATCH).collect();
         let done = sender.send(sequence, &batch)?;
         sequence += done as u64;
-        let mut sent = lock(progress);
-        sent.packets = sequence;
-        sent.bytes += batch
-            .iter()
-            .take(done)
-            .map(|departure| u64::from(departure.payload_bytes))
-            .sum::<u64>();
+        lock(progress).add(&batch[..done]);
         if done < batch.len() {
             bail!("datagram {sequence} could not be sent");
         }
@@ -290,7 +322,7 @@ pub mod tests {
 
     const FLOW: &str = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"10.0.0.1",
             "destination":"10.0.0.2","source_port":1,"destination_port":2,"family":"ipv4","start_ns":0,"duration_ns":1,
-            "seed":7,"changes":[],"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
+            "seed":7,"changes":[],"sockets":[],"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
             "packet_size_distribution":"constant"}"#;
 
     fn flow(text: &str) -> Flow {

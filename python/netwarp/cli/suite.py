@@ -22,7 +22,7 @@ from netwarp.cli.common import (
     unwrapped,
     write_json,
 )
-from netwarp.cli.options import Flag, Jobs, Kernel, Output, Seeds, Several
+from netwarp.cli.options import SEVERAL, Jobs, Kernel, Output
 
 if TYPE_CHECKING:
     from netwarp.suite.case import Subject, Suite
@@ -35,10 +35,31 @@ suite_app = App(
 )
 _USUAL_SEEDS, _QUICK_SEEDS = 3, 2
 
+_Queue = Annotated[
+    list[str],
+    Parameter(negative=(), help=f'A queue with its options, in tc\'s syntax, such as "pie target 15ms"; {SEVERAL}.'),
+]
+_Module = Annotated[
+    list[str] | None,
+    Parameter(
+        negative=(),
+        help=f"The C file of a module that the queue needs; {SEVERAL}. Modules that come with netwarp are found by the "
+        "queue's name.",
+    ),
+]
+_Cases = Annotated[str | None, Parameter(help="Only these cases or groups, by name, separated by commas.")]
+_Quick = Annotated[bool, Parameter(negative=(), help="Only the cases that take a minute together, with 2 seeds.")]
+_Seeds = Annotated[int | None, Parameter(help="Run with the seeds 1 to N; default: 3.")]
+_Keep = Annotated[bool, Parameter(negative=(), help="Keep the cases' results with all records, some MB for each run.")]
+_Json = Annotated[bool, Parameter(negative=(), help="Print the measures as JSON.")]
+_Junit = Annotated[
+    Path | None, Parameter(name="--junit", help="Write the verdicts to this file as JUnit XML, for CI systems.")
+]
+
 
 @dataclass(frozen=True)
 class _Asked:
-    """The options that both commands have."""
+    """The options that all commands have."""
 
     cases: str | None
     quick: bool
@@ -57,14 +78,14 @@ def cc(
     *,
     cc: Annotated[list[str], Parameter(negative=(), completer=values.controls)],
     cases: str | None = None,
-    quick: Flag = False,
-    seeds: Seeds = None,
+    quick: _Quick = False,
+    seeds: _Seeds = None,
     output: Output = None,
-    keep: Flag = False,
+    keep: _Keep = False,
     jobs: Jobs = None,
     kernel: Kernel = None,
-    json: Flag = False,
-    junit: Annotated[Path | None, Parameter(name="--junit")] = None,
+    json: _Json = False,
+    junit: _Junit = None,
 ) -> int:
     """Test congestion controls as RFC 9743 asks: alone, among themselves, beside CUBIC, on difficult paths.
 
@@ -80,18 +101,8 @@ def cc(
     cases
         Only these cases or groups, by name, separated by commas; default: all, and those of BBR's draft for controls
         whose names begin with bbr.
-    quick
-        Only the cases that take a minute together, with 2 seeds.
-    seeds
-        Run with the seeds 1 to N; default: 3.
     output
         Where suite.md with its figure, suite.json and the cases' scenarios go; default: results/suite-cc-<UTC>.
-    keep
-        Keep the cases' results with all records, some MB for each run.
-    json
-        Print the measures as JSON.
-    junit
-        Write the verdicts to this file as JUnit XML, for CI systems.
     """
     with errors():
         from netwarp.suite.suites import CONTROLS, controls
@@ -104,17 +115,17 @@ def cc(
 @unwrapped
 def aqm(
     *,
-    queue: Annotated[list[str], Parameter(negative=())],
-    module: Several = None,
-    cases: str | None = None,
-    quick: Flag = False,
-    seeds: Seeds = None,
+    queue: _Queue,
+    module: _Module = None,
+    cases: _Cases = None,
+    quick: _Quick = False,
+    seeds: _Seeds = None,
     output: Output = None,
-    keep: Flag = False,
+    keep: _Keep = False,
     jobs: Jobs = None,
     kernel: Kernel = None,
-    json: Flag = False,
-    junit: Annotated[Path | None, Parameter(name="--junit")] = None,
+    json: _Json = False,
+    junit: _Junit = None,
 ) -> int:
     """Test queues as RFC 7928 asks: kinds of senders, RTTs, bursts, levels of congestion, changes, mixtures.
 
@@ -123,25 +134,8 @@ def aqm(
 
     Parameters
     ----------
-    queue
-        A queue with its options, in tc's syntax, such as "pie target 15ms"; may be given several times.
-    module
-        The C file of a module that the queue needs; may be given several times. Modules that come with netwarp are
-        found by the queue's name.
-    cases
-        Only these cases or groups, by name, separated by commas.
-    quick
-        Only the cases that take a minute together, with 2 seeds.
-    seeds
-        Run with the seeds 1 to N; default: 3.
     output
         Where suite.md with its figure, suite.json and the cases' scenarios go; default: results/suite-aqm-<UTC>.
-    keep
-        Keep the cases' results with all records, some MB for each run.
-    json
-        Print the measures as JSON.
-    junit
-        Write the verdicts to this file as JUnit XML, for CI systems.
     """
     with errors():
         from netwarp.suite.suites import QUEUES, queues, with_modules
@@ -149,6 +143,41 @@ def aqm(
         asked = _Asked(cases, quick, seeds, output, keep, jobs, kernel, json, junit)
         subjects = queues(queue)
         return _run(with_modules(QUEUES, subjects, module or ()), subjects, asked)
+
+
+@suite_app.command
+@unwrapped
+def media(
+    *,
+    queue: _Queue,
+    module: _Module = None,
+    cases: _Cases = None,
+    quick: _Quick = False,
+    seeds: _Seeds = None,
+    output: Output = None,
+    keep: _Keep = False,
+    jobs: Jobs = None,
+    kernel: Kernel = None,
+    json: _Json = False,
+    junit: _Junit = None,
+) -> int:
+    """Test queues with calls as RFC 8867 asks: capacity that varies, streams among themselves and beside TCP.
+
+    The calls are video with Google Congestion Control. Every case also runs with tail drop of 300 ms and with fq_codel
+    in the queue's place, with the same seeds. Exit code 1 if a queue is worse than tail drop somewhere, 3 if a run
+    failed. See docs/suites.md.
+
+    Parameters
+    ----------
+    output
+        Where suite.md with its figure, suite.json and the cases' scenarios go; default: results/suite-media-<UTC>.
+    """
+    with errors():
+        from netwarp.suite.suites import CALLS, queues, with_modules
+
+        asked = _Asked(cases, quick, seeds, output, keep, jobs, kernel, json, junit)
+        subjects = queues(queue)
+        return _run(with_modules(CALLS, subjects, module or ()), subjects, asked)
 
 
 def _run(suite: "Suite", subjects: "Sequence[Subject]", asked: _Asked) -> int:

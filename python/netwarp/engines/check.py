@@ -22,7 +22,8 @@ def refuse_withheld(scenario: Scenario, engine: Engine) -> None:
 
 def refuse_unsupported(plan: Plan, engine: Engine) -> list[str]:
     """Refuse a plan that the engine cannot execute. Returns notes to print before it starts: the compiler's warnings,
-    and modules that do not compile if some runs do not load them. Raises ScenarioError with all reasons, EngineError.
+    modules that are not loaded, and those that do not compile if some runs do not load them. Raises ScenarioError with
+    all reasons, EngineError.
     """
     beyond = list(_beyond(plan, engine))
     builds: dict[str | None, Sequence[ModuleBuild]] = {}
@@ -33,7 +34,7 @@ def refuse_unsupported(plan: Plan, engine: Engine) -> list[str]:
                 builds[one] = engine_of_run.builds(plan)
             beyond += engine_of_run.check(plan)
     _refuse(beyond, plan.scenario)
-    return [*_without_failed_modules(plan, builds), *_compiler_warnings(builds)]
+    return [*_without_failed_modules(plan, builds), *_superseded(builds), *_compiler_warnings(builds)]
 
 
 def _without_failed_modules(plan: Plan, builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:
@@ -49,6 +50,11 @@ def _without_failed_modules(plan: Plan, builds: Mapping[str | None, Sequence[Mod
         raise EngineError(texts[0])
     yield from texts
     yield f"{failing} of {len(plan)} runs load a module that does not compile, and fail"
+
+
+def _superseded(builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:
+    """The modules that are not loaded, since a kernel has what they register."""
+    yield from dict.fromkeys(build.note for found in builds.values() for build in found if build.note)
 
 
 def _compiler_warnings(builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:

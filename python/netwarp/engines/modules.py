@@ -16,7 +16,7 @@ from netwarp.engines.supervisor import console_lines
 from netwarp.kernels import Kernel, KernelDescription, KernelError
 from netwarp.kernels.modules import Compiled, ModuleError, Object, compile_module
 from netwarp.lab_format.model import Lab
-from netwarp.modules.named import Module, module_of
+from netwarp.modules.named import Module, is_shipped, module_of
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
@@ -43,11 +43,12 @@ DEBUG_HINT = (
 
 @dataclass(frozen=True)
 class ModuleBuild:
-    """The result of compiling a module: the compiler's warnings, or the error."""
+    """The result of compiling a module: the compiler's warnings, or the error; `note` says why it is not loaded."""
 
     module: Module
     warnings: str
     error: str | None = None
+    note: str = ""
 
 
 @runtime_checkable
@@ -64,12 +65,22 @@ def module_builds(plan: Plan, kernel: Kernel) -> Sequence[ModuleBuild]:
 
 
 def _build_of(module: Module, kernel: Kernel) -> ModuleBuild:
+    if _is_superseded(module, kernel.description):
+        names = " and ".join(f'"{name}"' for name in (*module.congestion_controls, *module.qdiscs))
+        return ModuleBuild(module, "", note=f"Linux {kernel.version} has its own {names}: {module.place} is not loaded")
     try:
         return ModuleBuild(module, compile_module(module, kernel).warnings)
     except ModuleError as error:
         return ModuleBuild(module, "", str(error))
     except KernelError as error:
         raise EngineError(str(error)) from error
+
+
+def _is_superseded(module: Module, described: KernelDescription) -> bool:
+    """Whether it is a module of netwarp's own, without parameters, and the kernel has all that it registers."""
+    has = {*described.congestion_controls, *described.qdiscs}
+    registers = {*module.congestion_controls, *module.qdiscs}
+    return bool(registers) and registers <= has and not module.parameters and is_shipped(module)
 
 
 def loaded_by(scenario: Scenario) -> Iterator[Module]:
@@ -92,6 +103,8 @@ def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
 def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) -> Iterator[tuple[Keys, str]]:
     """Find problems with the modules of a plan, except for those that do not compile. Raises EngineError."""
     for keys, module in modules_of(plan):
+        if _is_superseded(module, described):
+            continue
         had = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
         for kind, names in (("congestion control", module.congestion_controls), ("queue discipline", module.qdiscs)):
             for name in set(names) & set(had[kind]):
@@ -126,7 +139,8 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
 def hand_over(lab: Lab, kernel: Kernel, directory: Path) -> list[Compiled]:
     """Copy a lab's compiled modules to where the agent loads them from, and list the modules that are built into the
     kernel, for modprobe (agent/src/machine/root.rs). Raises EngineError, KernelError."""
-    modules = [Module.model_validate(described.as_json()) for described in lab.modules]
+    named = [Module.model_validate(described.as_json()) for described in lab.modules]
+    modules = [module for module in named if not _is_superseded(module, kernel.description)]
     found = [_compiled(module, kernel) for module in modules]
     folder = directory / FOLDER
     folder.mkdir()

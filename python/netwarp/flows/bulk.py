@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
+from netwarp.flows.tcp import TcpFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
@@ -23,7 +24,7 @@ class BulkFields(LabObject):
     connect_ahead_ns: Annotated[Time, meaning("how long before its start its connection is opened")]
 
 
-class BulkFlow(FlowBase):
+class BulkFlow(TcpFlow):
     """TCP that always has data to send, until `duration` is over or `bytes` are sent.
 
     With `connect_ahead` each connection is opened that long before `start`, and all flows of the group start to send at

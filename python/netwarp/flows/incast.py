@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
+from netwarp.flows.tcp import TcpFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.lab_format.quantities import Text, Time, UInt64
@@ -30,7 +31,7 @@ class IncastFields(LabObject):
     think_distribution: Shape
 
 
-class IncastFlow(FlowBase):
+class IncastFlow(TcpFlow):
     """A client on `from` that sends a request to each of `senders` on `to` at the same instant, waits until the last
     one has responded, pauses (`think`), and repeats. Sizes apply to each sender, which has a persistent TCP
     connection."""

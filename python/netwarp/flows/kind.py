@@ -141,6 +141,8 @@ class FlowKind:
     """Whether a flow that never connected has failed."""
     datagrams: bool = False
     """Whether `datagrams.arrows` has every arrived datagram, and the flow's account the number of sent ones."""
+    media: bool = False
+    """Whether its datagrams are frames that are played out, and late after that."""
     poisson_arrivals: bool = False
     """Whether its packets are a Poisson process."""
     found: bool = False

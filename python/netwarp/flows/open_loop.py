@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from netwarp.flows.arrivals import ArrivalsField
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
+from netwarp.flows.tcp import TcpFlow
 from netwarp.flows.transfer_size import TransferSizeField
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
@@ -41,7 +42,7 @@ class OpenLoopFields(LabObject):
     cdf_shares: Annotated[tuple[Share, ...], meaning("the share of transfers that are not larger than each")]
 
 
-class OpenLoopFlow(FlowBase):
+class OpenLoopFlow(TcpFlow):
     """Transfers from `from` to `to` that begin at times of their own, each over a new TCP connection, so that a slow
     network has more of them at once. `duration` is the time in which they begin; they may go on until the run ends. A
     transfer has at least 4 bytes, which say which one it is."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
+from netwarp.flows.options import option_fields
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Time, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
@@ -15,6 +16,7 @@ from netwarp.values.fields import PositiveDuration, about
 
 MAX_PAYLOAD_BYTES = 65507
 _ICMP_HEADER_BYTES = 8
+_TYPES, _FIELDS = option_fields("icmp")
 
 
 _Size = Annotated[int, Field(strict=True, ge=0, le=MAX_PAYLOAD_BYTES)]
@@ -42,6 +44,10 @@ class PingFlow(FlowBase):
         le=MAX_PAYLOAD_BYTES,
         strict=True,
     )
+    if not TYPE_CHECKING:
+        # The fields of the options, as their records define them.
+        __annotations__ |= _TYPES
+        vars().update(_FIELDS)
 
     def lab_fields(self, path: FlowPath) -> PingFields:
         """Interval and payload."""

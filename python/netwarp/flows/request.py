@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, FlowPath
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
+from netwarp.flows.tcp import TcpFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
 from netwarp.values.fields import Distribution, Duration, DurationDistribution, Shape, SizeDistribution, about
@@ -25,7 +26,7 @@ class RequestFields(LabObject):
     service_ns: Annotated[Time, meaning("between a request and its response")]
 
 
-class RequestFlow(FlowBase):
+class RequestFlow(TcpFlow):
     """TCP requests answered by responses, with a pause (`think`) between a response and the next request."""
 
     tool: Literal["request"] = about(TOOL, "request")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
+from netwarp.flows.options import option_fields
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Rate, UInt32, meaning
 from netwarp.values import fields
@@ -15,6 +16,7 @@ from netwarp.values.fields import Distribution, Shape, SizeDistribution, about
 
 IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
 UDP_HEADER_BYTES = 8
+_TYPES, _FIELDS = option_fields("udp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,10 @@ class UdpFlow(FlowBase):
         refused=[0, "600 gaussian"],
         default=Distribution(mean=1472),
     )
+    if not TYPE_CHECKING:
+        # The fields of the options, as their records define them.
+        __annotations__ |= _TYPES
+        vars().update(_FIELDS)
 
     def lab_fields(self, path: FlowPath) -> UdpFields:
         """The fields of a UDP source. A drawn size is limited to one packet; a fixed size may be fragmented."""

@@ -22,6 +22,10 @@
 #include <net/tcp.h>
 #include <netwarp.h>
 
+#ifndef TCP_ECN_OK	/* Linux 6.16 and later, which know AccECN as well */
+#define TCP_ECN_OK	TCP_ECN_MODE_RFC3168
+#endif
+
 #define ONE		(1U << 20)	/* of the window in packets, and of alpha */
 #define GAIN_SHIFT	4		/* g = 1/16 (section 2.3.2) */
 #define MIN_CWND	2U

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from netwarp.flows import kind_of
 from netwarp.lab.exec import empty_lab, with_command
+from netwarp.lab.flow_routes import build_flow_routes
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.nat import build_nat, nat_sysctl
 from netwarp.lab.network import NetworkGraph
+from netwarp.lab.plans import with_planned_flows
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
@@ -57,6 +59,7 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, seed, BURST_NS if real_time else 0)
+    flows = build_flows(network, sizes, seed)
     return Lab(
         format=LAB_FORMAT,
         seed=seed,
@@ -66,9 +69,10 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
         modules=tuple(_module(module) for module in scenario.loaded_modules),
         wire=LabWires(sysctl=WIRE),
         nodes=tuple(_nodes(network, sizes, seed, real_time)),
-        links=links,
+        links=with_planned_flows(links, flows),
         routes=tuple(build_routes(network, check)),
-        flows=build_flows(network, sizes, seed),
+        flow_routes=tuple(build_flow_routes(network, sizes, flows)),
+        flows=flows,
         changes=changes,
         tuners=tuple(_tuners(scenario)),
         record=LabRecord(

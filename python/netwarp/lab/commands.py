@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from netwarp.flows import kind_of
 from netwarp.lab.tc import change_rate
-from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlowChange, LabLink, LabOpportunities
+from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlowChange, LabFlowRoute, LabLink, LabOpportunities
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.values.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.values.fields import NODE_WIRE
@@ -47,7 +47,24 @@ def commands(lab: Lab) -> list[str]:
         version = "-6 " if ":" in route.prefix else ""
         where = f"via {route.via} dev {route.interface}"
         lines.append(f"ip {version}-n {route.node} route add {route.prefix} {where} proto static")
+    lines += ["# routes of flows with options of their own"] if lab.flow_routes else []
+    lines += [line for route in lab.flow_routes for line in _flow_route_lines(route)]
     return lines + _flow_lines(lab) + _change_lines(lab)
+
+
+def _flow_route_lines(route: LabFlowRoute) -> list[str]:
+    """The rule and the route of a group's connections at one end."""
+    ip = f"ip {'-6 ' if ':' in route.to else ''}-n {route.node}"
+    length = 128 if ":" in route.to else 32
+    side = "dport" if route.is_source else "sport"
+    ports = str(route.first_port) if route.first_port == route.last_port else f"{route.first_port}-{route.last_port}"
+    words = [f"via {route.via}"] if route.via else []
+    words += [f"dev {route.interface} table {route.table} proto static", *(metric.words for metric in route.metrics)]
+    return [
+        f"{ip} rule add pref {route.table} to {route.to}/{length} ipproto tcp {side} {ports} lookup {route.table} "
+        "protocol static",
+        f"{ip} route add {route.to}/{length} {' '.join(words)}",
+    ]
 
 
 def _values(parameters: Mapping[str, str]) -> list[str]:
@@ -68,8 +85,9 @@ def _flow_lines(lab: Lab) -> list[str]:
         source = _socket(flow.source, flow.source_port if own else None)
         destination = _socket(flow.destination, flow.destination_port if peer else None)
         cc = f", {flow.cc}" if flow.cc else ""
+        options = "".join(f", {option.name} {option.value}" for option in flow.sockets)
         when = f"{format_duration(begin)} to {format_duration(end)}"
-        lines.append(f"# {when}: {flow.name} ({flow.tool}{cc}) from {source} to {destination}")
+        lines.append(f"# {when}: {flow.name} ({flow.tool}{cc}{options}) from {source} to {destination}")
     more = len(lab.flows) - MAX_FLOWS
     lines += [f"# … and {more} more flows"] if more > 0 else []
     return lines + _flow_change_lines(lab)
@@ -107,13 +125,16 @@ def _change_lines(lab: Lab) -> list[str]:
     """The first changes of links; a trace has thousands."""
     lines: list[str] = []
     ends = {end.index: end for link in lab.links for end in link.ends}
+    devices = {end.index for link in lab.links if link.device for end in link.ends}
     for change in lab.changes[:MAX_CHANGES]:
         at = f"# {_moment(change)}:"
         end = ends[change.index]
         tc = (*change_rate(end.interface, end.shaper, change.rate_bps), *change.tc)
         lines += [f"{at} tc -n {change.node} {line}" for line in tc]
         wire = change.wire
-        if wire is not None:
+        if wire is not None and end.index in devices:
+            lines.append(f"{at} {end.interface} on {end.node}, a wire: {_device_words(wire, end.opportunities)}")
+        elif wire is not None:
             device = _peer(lab, change.index)
             lines.append(f"{at} tc -n wire qdisc change dev {device} root {netem_words(wire)}")
             lines += _exact_times(device, wire)
@@ -181,7 +202,7 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
     for address in peer.addresses:
         ip = address.partition("/")[0]
         lines.append(f"ip -n {node} neigh add {ip} lladdr {peer.mac} nud permanent dev {device}")
-    if end.opportunities:
+    if end.opportunities and not link.device:
         lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end.opportunities)}")
     return lines + [f"tc -n {node} {line}" for line in end.tc]
 
@@ -192,31 +213,51 @@ def _veth_lines(end: LabEnd, link: LabLink) -> list[str]:
         f"ip link add {device} netns {node} index {end.index} address {end.mac} mtu {link.mtu} type veth "
         f"peer name {_wire_name(end)} netns wire index {end.wire_index} mtu {link.mtu}"
     ]
-    switch, segments = ("on", 65535) if link.offload else ("off", 1)
-    lines.append(f"ip -n {node} link set {device} gso_max_segs {segments}")
-    lines.append(_in(node, f"ethtool -K {device} tso {switch} gso {switch} gro {switch}"))
-    return [*lines, _in(NODE_WIRE, f"ethtool -K {_wire_name(end)} tso off gso off gro off")]
+    return [*lines, *_offload_lines(end, link), _in(NODE_WIRE, f"ethtool -K {_wire_name(end)} tso off gso off gro off")]
 
 
 def _device_lines(end: LabEnd, link: LabLink) -> list[str]:
     """The end of a link that is a device, as a comment, and what can be set with commands."""
-    does = [word for found in PROPERTIES if (word := found.described(end.wire))]
-    words = [f"rate {end.wire.rate_bps}bit", f"delay {end.wire.delay_ns}ns", *does]
+    ring = f", ring of {link.ring_pkts}" if link.ring_pkts > 1 else ""
     return [
         f"# {end.interface} on {end.node}, index {end.index}, address {end.mac}, mtu {link.mtu}: a wire, "
-        f"cable {link.ends[0].index}, {', '.join(words)}",
-        f"ip -n {end.node} link set {end.interface} gso_max_segs 1",
-        _in(end.node, f"ethtool -K {end.interface} gso off gro off"),
+        f"cable {link.ends[0].index}{ring}, {_device_words(end.wire, end.opportunities)}",
+        *_offload_lines(end, link),
     ]
+
+
+def _offload_lines(end: LabEnd, link: LabLink) -> list[str]:
+    node, device = end.node, end.interface
+    switch, segments = ("on", 65535) if link.offload else ("off", 1)
+    return [
+        f"ip -n {node} link set {device} gso_max_segs {segments}",
+        _in(node, f"ethtool -K {device} tso {switch} gso {switch} gro {switch}"),
+    ]
+
+
+def _device_words(wire: LabWire, opportunities: LabOpportunities | None) -> str:
+    """What a device does to the packets that leave it."""
+    words = [_opportunities_text(opportunities) if opportunities else f"rate {wire.rate_bps}bit"]
+    words.append(f"delay {wire.delay_ns}ns")
+    if wire.jitter_ns:
+        words.append(f"jitter {wire.jitter_ns}ns {wire.distribution or 'uniform'}")
+    words += [word for found in PROPERTIES if (word := found.described(wire))]
+    if wire.jitter_ns or any(found.first(wire) for found in PROPERTIES if not found.only_delays):
+        words.append(f"random numbers of seed {wire.seed}")
+    return ", ".join(words)
 
 
 def opportunities_words(found: LabOpportunities) -> str:
     """The discipline of netwarp's kernel for delivery opportunities, which tc cannot set up."""
+    return f"opportunity ({_opportunities_text(found)})"
+
+
+def _opportunities_text(found: LabOpportunities) -> str:
     words = found.trace.split()
     number = sum(int(word.partition("x")[2] or 1) for word in words)
     return (
-        f"opportunity ({number} opportunities of {found.bytes} bytes at {len(words)} "
-        f"instants, period {found.period_ms}ms, a packet is its frame {found.overhead_bytes:+d} bytes)"
+        f"{number} opportunities of {found.bytes} bytes at {len(words)} "
+        f"instants, period {found.period_ms}ms, a packet is its frame {found.overhead_bytes:+d} bytes"
     )
 
 

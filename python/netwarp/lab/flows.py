@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from netwarp.flows import FlowBase, kind_of
+from netwarp.flows.options import socket_options
 from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
@@ -27,6 +28,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
         fields = flow.own_fields(sizes.flow_path(group))
+        sockets = socket_options(flow, kind_of(flow.tool).transport)
         states = flow_timeline(network.scenario, group)
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"
@@ -50,6 +52,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
                     duration_ns=duration,
                     seed=seed_for(seed, "flow", name),
                     changes=_changes(flow, states, number),
+                    sockets=sockets,
                     own=fields,
                 )
             )

@@ -57,8 +57,16 @@ def build_links(
             end, later = _build_end(network, sizes, Hop(number, direction), seed, burst_ns)
             ends.append(end)
             changes += later
-        device = link.wire == "device"
-        links.append(LabLink(name=name, mtu=link.mtu, offload=link.offload, device=device, ends=tuple(ends)))
+        links.append(
+            LabLink(
+                name=name,
+                mtu=link.mtu,
+                offload=link.offload,
+                device=link.wire == "device",
+                ring_pkts=link.ring,
+                ends=tuple(ends),
+            )
+        )
     return tuple(links), tuple(sorted(changes, key=lambda change: change.at_ns))
 
 
@@ -79,9 +87,10 @@ def _build_end(
     if raw is not None:
         raw = tuple(line.replace("{dev}", device) for line in raw)
     rate_bps = timeline[0][1].rate
-    device_has_rate = link.wire == "device"
+    is_device = link.wire == "device"
+    place = ROOT if is_device else CHILD
     shaper = None
-    if raw is None and rate_bps is not None and not device_has_rate:
+    if raw is None and rate_bps is not None and not is_device:
         shaper = _shaper(rate_bps, link.mtu, burst_ns)
     queue = queues[0] if raw is None else None
     end = LabEnd(
@@ -95,7 +104,7 @@ def _build_end(
         opportunities=_opportunities(opportunities, network.scenario.duration) if opportunities else None,
         queue=queue,
         raw=raw,
-        tc=set_up(device, shaper, queue, raw, ROOT if device_has_rate else CHILD),
+        tc=set_up(device, shaper, queue, raw, place),
         wire=wires[0],
     )
     later: list[LabChange] = []
@@ -111,7 +120,7 @@ def _build_end(
                 index=index,
                 rate_bps=state.rate if state.rate != timeline[number - 1][1].rate else None,
                 queue=new_queue,
-                tc=change_queue(device, new_queue),
+                tc=change_queue(device, new_queue, place),
                 wire=wires[number] if wires[number] != wires[number - 1] else None,
                 when=awaited[number - 1] if awaited else None,
             )

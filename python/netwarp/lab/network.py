@@ -26,6 +26,14 @@ class Hop:
 
 
 @dataclass(frozen=True)
+class Leaf:
+    """The only link of a node, as its hop, and the node at the other end."""
+
+    hop: Hop
+    peer: str
+
+
+@dataclass(frozen=True)
 class Path:
     """The path of a flow's packets, and the path back of the answers."""
 
@@ -75,6 +83,28 @@ class NetworkGraph:
         return names
 
     @cached_property
+    def _written(self) -> list[dict[int, tuple[str, str]]]:
+        """The addresses of both ends of each link, by version, as text."""
+        return [
+            {version: (str(pair[0].ip), str(pair[1].ip)) for version, pair in pairs.items()} for pairs in self.addresses
+        ]
+
+    def gateway(self, hop: Hop, version: int) -> str:
+        """The address of the node at the other end of a hop."""
+        return self._written[hop.link][version][1 - hop.direction]
+
+    @cached_property
+    def leaves(self) -> dict[str, Leaf]:
+        """The nodes with one link, to a forwarding node that has others: they reach what this reaches."""
+        found = {}
+        for node, hops in self.attached.items():
+            for hop in hops if len(hops) == 1 else ():
+                peer = self.links[hop.link].ends[1 - hop.direction]
+                if self.scenario.nodes[peer].forward and len(self.attached[peer]) > 1:
+                    found[node] = Leaf(hop, peer)
+        return found
+
+    @cached_property
     def _behind(self) -> dict[str, list[str]]:
         """The neighbours from which packets come, for each forwarding node."""
         forwarding = [node for node in self.attached if self.scenario.nodes[node].forward]
@@ -103,9 +133,18 @@ class NetworkGraph:
                 return hop
         return None
 
+    @cached_property
+    def _behind_inside(self) -> dict[str, list[str]]:
+        """As `_behind`, without leaves, through which no path leads."""
+        return {
+            node: [other for other in others if other not in self.leaves]
+            for node, others in self._behind.items()
+            if node not in self.leaves
+        }
+
     def next_hops(self, link: int) -> Iterator[tuple[str, Hop]]:
-        """The first hop toward a link's subnet from every node that is not attached to it and can reach it."""
-        distance = hops_from(self.links[link].ends, self._behind)
+        """The first hop toward a link's subnet from every node that can reach it, but for its ends and leaves."""
+        distance = hops_from(self.links[link].ends, self._behind_inside)
         for node in distance:
             if hop := self._step(node, distance):
                 yield node, hop

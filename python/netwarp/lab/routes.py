@@ -4,7 +4,9 @@ n nodes has about n log n routes rather than n².
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from ipaddress import ip_network
 from typing import NamedTuple
 
@@ -14,58 +16,118 @@ from netwarp.lab_format.model import LabRoute
 _BITS = {4: 32, 6: 128}
 
 
-class _Route(NamedTuple):
-    """A route by the number of its first address and the length of its prefix."""
+class _Prefix(NamedTuple):
+    """A prefix by the number of its first address and its length."""
 
     first: int
     length: int
-    hop: Hop
+
+
+_Table = list[tuple[_Prefix, Hop]]
+"""The routes of a node in the order of their addresses."""
 
 
 def build_routes(network: NetworkGraph, check: Callable[[], None]) -> list[LabRoute]:
     """The routes of every node to exactly those subnets that it can reach and is not attached to.
 
-    This takes n² steps, half a minute for 2,000 nodes. `check` is called repeatedly and may raise to end it.
+    This takes a step for each link and each node with several links. `check` is called repeatedly and may raise to end
+    it.
     """
-    tables = {version: _tables(network, version, check) for version in _BITS}
+    hops = _next_hops(network, check)
+    tables = {version: _tables(network, version, hops) for version in _BITS}
     return [
-        _lab_route(network, node, version, route)
+        LabRoute(
+            node=node,
+            prefix=_written(prefix, version),
+            via=network.gateway(hop, version),
+            interface=network.interfaces[hop.link][hop.direction],
+        )
         for node in network.attached
         for version in _BITS
-        for route in tables[version][node]
+        for prefix, hop in tables[version][node]
     ]
 
 
-def _tables(network: NetworkGraph, version: int, check: Callable[[], None]) -> dict[str, list[_Route]]:
-    """Each node's routes in the order of their addresses."""
-    subnets = [pairs[version][0].network for pairs in network.addresses]
-    tables: dict[str, list[_Route]] = {node: [] for node in network.attached}
-    for link in sorted(range(len(subnets)), key=lambda link: int(subnets[link].network_address)):
+def _next_hops(network: NetworkGraph, check: Callable[[], None]) -> dict[str, dict[int, Hop]]:
+    """The first hop toward each link's subnet, from each node that is not a leaf."""
+    found: dict[str, dict[int, Hop]] = {node: {} for node in network.attached}
+    for link in range(len(network.links)):
         check()
-        first, length = int(subnets[link].network_address), subnets[link].prefixlen
         for node, hop in network.next_hops(link):
-            table = tables[node]
-            table.append(_Route(first, length, hop))
-            while len(table) > 1 and (joined := _joined(table[-2:], _BITS[version])):
-                table[-2:] = [joined]
+            found[node][link] = hop
+    return found
+
+
+def _tables(network: NetworkGraph, version: int, hops: Mapping[str, Mapping[int, Hop]]) -> dict[str, _Table]:
+    """Each node's routes. Those of a leaf are its neighbour's subnets as one set, without the leaf's own."""
+    subnets = [pairs[version][0].network for pairs in network.addresses]
+    prefixes = [_Prefix(int(subnet.network_address), subnet.prefixlen) for subnet in subnets]
+    order = sorted(range(len(prefixes)), key=lambda link: prefixes[link])
+    bits = _BITS[version]
+
+    @cache
+    def around(node: str) -> list[_Prefix]:
+        own = {hop.link for hop in network.attached[node]}
+        return _merged((prefixes[link] for link in order if link in hops[node] or link in own), bits)
+
+    tables = {}
+    for node in network.attached:
+        if leaf := network.leaves.get(node):
+            tables[node] = [(prefix, leaf.hop) for prefix in _without(around(leaf.peer), prefixes[leaf.hop.link], bits)]
+        else:
+            tables[node] = _joined(((prefixes[link], hops[node][link]) for link in order if link in hops[node]), bits)
     return tables
 
 
-def _joined(pair: Sequence[_Route], bits: int) -> _Route | None:
-    """One route in place of two adjacent ones, if they are the halves of one prefix and have the same next hop."""
-    low, high = pair
+def _joined(routes: Iterable[tuple[_Prefix, Hop]], bits: int) -> _Table:
+    """Ordered routes with one in place of two that are the halves of a prefix and have the same next hop."""
+    table: _Table = []
+    for route in routes:
+        table.append(route)
+        while len(table) > 1 and table[-2][1] == table[-1][1] and (whole := _whole(table[-2][0], table[-1][0], bits)):
+            table[-2:] = [(whole, table[-1][1])]
+    return table
+
+
+def _merged(prefixes: Iterable[_Prefix], bits: int) -> list[_Prefix]:
+    """Ordered prefixes with one in place of two halves."""
+    found: list[_Prefix] = []
+    for prefix in prefixes:
+        found.append(prefix)
+        while len(found) > 1 and (whole := _whole(found[-2], found[-1], bits)):
+            found[-2:] = [whole]
+    return found
+
+
+def _whole(low: _Prefix, high: _Prefix, bits: int) -> _Prefix | None:
+    """The prefix of which these two, in this order, are the halves."""
     size = 1 << (bits - low.length)
-    if low.length != high.length or low.hop != high.hop or low.first & size or low.first | size != high.first:
+    if low.length != high.length or low.first & size or low.first | size != high.first:
         return None
-    return _Route(low.first, low.length - 1, low.hop)
+    return _Prefix(low.first, low.length - 1)
 
 
-def _lab_route(network: NetworkGraph, node: str, version: int, route: _Route) -> LabRoute:
-    link, direction = route.hop.link, route.hop.direction
-    family = 4 if version == 4 else 16
-    return LabRoute(
-        node=node,
-        prefix=str(ip_network((route.first.to_bytes(family, "big"), route.length))),
-        via=str(network.addresses[link][version][1 - direction].ip),
-        interface=network.interfaces[link][direction],
-    )
+def _without(prefixes: Sequence[_Prefix], left_out: _Prefix, bits: int) -> Iterator[_Prefix]:
+    """Merged prefixes without one of those that were merged: the prefix that holds it is halved until it is alone."""
+    at = bisect_right(prefixes, left_out.first, key=lambda prefix: prefix.first) - 1
+    yield from prefixes[:at]
+    yield from _halves(prefixes[at], left_out, bits)
+    yield from prefixes[at + 1 :]
+
+
+def _halves(prefix: _Prefix, left_out: _Prefix, bits: int) -> Iterator[_Prefix]:
+    if prefix == left_out:
+        return
+    middle = prefix.first | 1 << (bits - prefix.length - 1)
+    low, high = _Prefix(prefix.first, prefix.length + 1), _Prefix(middle, prefix.length + 1)
+    if left_out.first < middle:
+        yield from _halves(low, left_out, bits)
+        yield high
+    else:
+        yield low
+        yield from _halves(high, left_out, bits)
+
+
+@cache
+def _written(prefix: _Prefix, version: int) -> str:
+    return str(ip_network((prefix.first.to_bytes(_BITS[version] // 8, "big"), prefix.length)))

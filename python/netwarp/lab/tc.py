@@ -28,11 +28,11 @@ def set_up(
     return tuple(lines)
 
 
-def change_queue(device: str, queue: LabNewQueue | None) -> tuple[str, ...]:
+def change_queue(device: str, queue: LabNewQueue | None, place: str = CHILD) -> tuple[str, ...]:
     """The line that changes the queue in place, or replaces it; none if it stays as it is."""
     if queue is None:
         return ()
-    return (_queue("change" if queue.in_place else "replace", device, CHILD, queue),)
+    return (_queue("change" if queue.in_place else "replace", device, place, queue),)
 
 
 def change_rate(device: str, shaper: LabShaper | None, rate_bps: int | None) -> tuple[str, ...]:

@@ -203,6 +203,9 @@ class LabLink(LabObject):
             "otherwise each is a veth whose peer is in the namespace of the wires"
         ),
     ] = False
+    ring_pkts: Annotated[
+        UInt32, meaning("descriptors of such a device; with more than one, byte queue limits hold")
+    ] = 1
     ends: Annotated[tuple[LabEnd, ...], Field(min_length=2, max_length=2, description="exactly two")]
 
 
@@ -214,6 +217,32 @@ class LabRoute(LabObject):
     prefix: Annotated[str, meaning("adjacent subnets with the same next hop share one, such as 10.0.2.0/23")]
     via: Address
     interface: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabRouteMetric(LabObject):
+    """A metric of a route, which its connections take from it."""
+
+    words: Annotated[Text, meaning("in the syntax of ip-route(8)")]
+    attribute: Annotated[UInt32, meaning("RTAX_… of linux/rtnetlink.h")]
+    value: UInt32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabFlowRoute(LabObject):
+    """The route of a group's TCP connections at one of its ends, alone in a table, which a rule of the same number
+    chooses by the ports at the flows' destination."""
+
+    flow: Annotated[Name, meaning("the group")]
+    node: Name
+    table: Annotated[UInt32, meaning("also the priority of its rule")]
+    to: Annotated[Address, meaning("of the other end")]
+    via: Annotated[Address | None, meaning("null: the other end is attached")]
+    interface: str
+    first_port: Annotated[Port, meaning("of the flows' destinations")]
+    last_port: Port
+    is_source: Annotated[Yes, meaning("whether these are ports of the other end; otherwise of this one")]
+    metrics: tuple[LabRouteMetric, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,6 +376,16 @@ class LabConnection(LabObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabSocketOption(LabObject):
+    """A whole number that each socket of a flow is given with setsockopt(2), at both ends, before it connects."""
+
+    name: Annotated[Text, meaning("in C, for messages")]
+    level: UInt32
+    option: UInt32
+    value: Annotated[Int64, meaning("its lower 32 bits are passed")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabFlow(LabObject):
     """A flow: the fields that every flow has, followed by those of its tool."""
 
@@ -367,6 +406,7 @@ class LabFlow(LabObject):
     changes: Annotated[
         tuple[LabFlowChange, ...], meaning("in order of time; before the first one its fields apply")
     ] = ()
+    sockets: Annotated[tuple[LabSocketOption, ...], meaning("options of its sockets, in this order")] = ()
     own: Annotated[OwnFields, PlainValidator(read_own)] = field(default_factory=dict, metadata=SPREAD)
     """The fields of its tool."""
     source_ports: tuple[Port, ...] = field(default=(), metadata=FOUND)
@@ -424,6 +464,7 @@ class Lab(LabObject):
     nodes: tuple[LabNode, ...] = ()
     links: Annotated[tuple[LabLink, ...], meaning("in file order")] = ()
     routes: tuple[LabRoute, ...] = ()
+    flow_routes: Annotated[tuple[LabFlowRoute, ...], meaning("of flows with metrics of their own")] = ()
     flows: Annotated[
         tuple[Annotated[LabFlow, BeforeValidator(_with_own)], ...],
         meaning("one entry for each single flow: `count = 3` gives three"),

@@ -25,6 +25,10 @@ class _Read(TypedDict, total=False):
     args: list[Text] | None
     protocol: Text | None
     cc: Text | None
+    interval_ns: Int64 | None
+    playout_ns: Int64
+    deadline_ns: Int64 | None
+    codec: Text
 
 
 @cache

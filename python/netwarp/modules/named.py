@@ -146,6 +146,12 @@ def shipped_modules() -> dict[str, Path]:
     return {path.name: path for path in sorted(folder.glob("*.c"))}
 
 
+def is_shipped(module: Module) -> bool:
+    """Whether it is one of netwarp's own, with these sources."""
+    path = shipped_modules().get(Path(module.place).name)
+    return path is not None and load_module(path.name, {}, path.parent).digest == module.digest
+
+
 def in_gallery(kind: str, name: str) -> str:
     """The gallery's module that registers a congestion control or a queue of this name, as the end of an error.
 

@@ -1,5 +1,6 @@
 """The style of figures: type, margins, head and legend; and the functions that save them."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -151,10 +152,12 @@ def text_in(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def fitted(text: str, size: float, wide_in: float, lines: int = 1, *, bold: bool = False) -> str:
-    """The text in at most `lines` lines of that width, broken between words, cut with an ellipsis if it is longer."""
+    """The text in at most `lines` lines of that width, broken between words and after underscores, cut with an ellipsis
+    if it is longer.
+    """
     found: list[str] = []
-    for word in text.split(" "):
-        longer = f"{found[-1]} {word}" if found else word
+    for word in re.split(r"(?<=_)| ", text):
+        longer = f"{found[-1]}{'' if found[-1].endswith('_') else ' '}{word}" if found else word
         if found and text_in(longer, size, bold=bold) <= wide_in:
             found[-1] = longer
         else:

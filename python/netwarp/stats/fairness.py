@@ -1,4 +1,4 @@
-"""Jain's fairness index."""
+"""How unequal shares are: Jain's fairness index, and the ratio of the largest to the smallest."""
 
 from collections.abc import Sequence
 
@@ -13,3 +13,10 @@ def jain_index(shares: Sequence[float]) -> float | None:
     if len(shares) < 2 or squares == 0:
         return None
     return sum(shares) ** 2 / (len(shares) * squares)
+
+
+def largest_to_smallest(shares: Sequence[float]) -> float | None:
+    """The largest share divided by the smallest; None for fewer than two, or if the smallest is 0."""
+    if len(shares) < 2 or min(shares) == 0:
+        return None
+    return max(shares) / min(shares)

@@ -22,7 +22,7 @@ from netwarp.kernels import list_kernels
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.steps.evaluation import scenario_of, summarise
-from netwarp.steps.study import keep_files, note_warnings
+from netwarp.steps.study import keep_files, named_files, note_warnings
 from netwarp.store.digests import Difference, compare_digests
 from netwarp.store.documents import KernelDocument
 from netwarp.store.errors import SelectionError, StoreError
@@ -223,6 +223,7 @@ def _result(directory: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
     text = plan.scenario.source.text
     content = plan_json(plan, engine.spec.name)
     made = manifest(engine.spec.name, engine.own_identity, sys.argv)
+    files = named_files(plan.scenario)
     with create_result(directory, scenario_toml=text, plan=content, manifest=made) as result:
-        keep_files(plan.scenario, result)
+        keep_files(files, result)
         yield result

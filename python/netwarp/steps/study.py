@@ -5,7 +5,7 @@ than a machine takes to start.
 """
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,7 @@ from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import trace_files
 from netwarp.steps.room import room_notes
-from netwarp.store.files import make_folder, write_bytes, write_text
+from netwarp.store.files import write_bytes
 from netwarp.store.making import ResultWriter, begin_result
 from netwarp.store.printed import excerpt
 from netwarp.values.files import KEPT
@@ -41,15 +41,26 @@ _EXCERPT_LINES = 10
 """The lines of each stream that are shown of a command whose run failed."""
 
 
-def keep_files(scenario: Scenario, result: ResultWriter) -> None:
-    """Copy the traces and modules that the scenario names into the result, so that it can be run again from there."""
-    files = trace_files(scenario.source.data, scenario.source.folder_of)
+def named_files(scenario: Scenario) -> dict[str, bytes]:
+    """The traces and modules that the scenario names, by the paths at which a result keeps them.
+
+    Read them before the result exists, whose directory may have the name of one.
+    """
+    source = scenario.source
+    traces = trace_files(source.data, source.folder_of)
+    modules = module_files(source.data, source.folder_of)
+    return {
+        **{f"{KEPT}/{name}": content for name, content in traces.items()},
+        **{f"{MODULES}/{name}": text.encode() for name, text in modules.items()},
+    }
+
+
+def keep_files(files: Mapping[str, bytes], result: ResultWriter) -> None:
+    """Write the files that the scenario names into the result, so that it can be run again from there."""
     for name, content in files.items():
-        write_bytes(make_folder(result.path / KEPT) / name, content)
-    for name, text in module_files(scenario.source.data, scenario.source.folder_of).items():
-        path = result.path / MODULES / name
+        path = result.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        write_bytes(path, content)
 
 
 def make_study(
@@ -86,13 +97,14 @@ def make_study(
         note_warnings(engine, console)
     at_once = jobs or len(processors())
     say_notes([*notes, *room_notes(plan, directory, at_once, exact=engine.capabilities.exact)], console)
+    files = named_files(scenario)
     with begin_result(
         directory,
         scenario_toml=scenario.source.text,
         plan=plan_json(plan, engine.spec.name, seeds, cases),
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
-        keep_files(scenario, result)
+        keep_files(files, result)
         with helpers() as at_hand:
 
             def hearer() -> "AbstractContextManager[Progress]":

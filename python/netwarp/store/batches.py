@@ -19,10 +19,10 @@ BATCH_ROWS = 65_536
 """Rows of a batch that is written here: as many as the agent's (`records/src/table.rs`)."""
 
 _MOST_BYTES = 256 << 20
-_ROW_BYTES = 1 << 10
+_ROW_BYTES = 2 << 10
 _SPARE_BYTES = 1 << 20
-"""The most that the buffers of a batch may claim: 256 MiB, and 1 KiB for each row beside 1 MiB. Rows of the widest
-table, `sockets`, take 0.5 KiB."""
+"""The most that the buffers of a batch may claim: 256 MiB, and 2 KiB for each row beside 1 MiB. The longest
+text, a command line, has 1 KiB, and rows of the widest table, `sockets`, take 0.5 KiB."""
 
 _U16, _I32, _U32, _I64 = (struct.Struct(f"<{code}") for code in "HiIq")
 _HEADER, _LENGTH, _BUFFERS, _COMPRESSION = 2, 0, 2, 3

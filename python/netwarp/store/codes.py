@@ -20,6 +20,29 @@ FATES = {
 }
 
 
+class Usage(IntEnum):
+    """The use of the path's capacity that the over-use detector of a media stream sees: `rate_control.arrows`, column
+    `usage`."""
+
+    NORMAL = 0
+    OVER = 1
+    UNDER = 2
+
+
+USAGES = {Usage.NORMAL: "normal", Usage.OVER: "over-use", Usage.UNDER: "under-use"}
+
+
+class RateState(IntEnum):
+    """The state of the rate control of a media stream: `rate_control.arrows`, column `state`."""
+
+    HOLD = 0
+    INCREASE = 1
+    DECREASE = 2
+
+
+RATE_STATES = {RateState.HOLD: "hold", RateState.INCREASE: "increase", RateState.DECREASE: "decrease"}
+
+
 class Place(IntEnum):
     """The place where a packet was seen last: `drops.arrows`, column `place`; enum netwarp_place of linux/netwarp.h."""
 

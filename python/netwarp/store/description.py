@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
+from netwarp.flows.options.sockets import RECEIVE_BUFFER, SEND_BUFFER, UNSENT
 from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlow, LabLink
 from netwarp.lab_format.wires import PROPERTIES, LabWire, WireProperty
 from netwarp.store.documents import RunDocument
@@ -206,6 +207,7 @@ def _wire_words(before: LabWire, after: LabWire) -> list[str]:
 def _flow(entry: LabFlow, run: RunDocument) -> Flow:
     reverse = kind_of(entry.tool).is_reverse(entry.own)
     sender, receiver = (entry.to, entry.from_) if reverse else (entry.from_, entry.to)
+    options = {option.name for option in entry.sockets}
     return Flow(
         id=entry.id,
         name=entry.name,
@@ -218,8 +220,9 @@ def _flow(entry: LabFlow, run: RunDocument) -> Flow:
         start_ns=entry.start_ns,
         duration_ns=entry.duration_ns or run.lab.duration_ns - entry.start_ns,
         reverse=reverse,
-        send_buffer_given="net.ipv4.tcp_wmem" in run.given_sysctl.get(sender, ()),
-        receive_buffer_given="net.ipv4.tcp_rmem" in run.given_sysctl.get(receiver, ()),
+        send_buffer_given=bool({SEND_BUFFER, UNSENT} & options)
+        or "net.ipv4.tcp_wmem" in run.given_sysctl.get(sender, ()),
+        receive_buffer_given=RECEIVE_BUFFER in options or "net.ipv4.tcp_rmem" in run.given_sysctl.get(receiver, ()),
         source_ports=entry.source_ports,
         protocol=entry.protocol,
         nodes=(entry.from_, entry.to) if entry.from_ and entry.to else (),
@@ -236,6 +239,7 @@ def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
     """An end of a link, or an interface that does not belong to a link."""
     wires = _wires(end, lab)
     offload = link is not None and link.offload
+    device = link is not None and link.device
     return End(
         name=end.name or name,
         link=link.name if link else end.name or name,
@@ -243,14 +247,14 @@ def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
         interface_index=end.index,
         rates=_rates(end, lab.changes),
         copies=any(_ever(one, wires) for one in PROPERTIES if one.copies)
-        or (offload and any(_ever(one, wires) for one in PROPERTIES if one.copies_aggregates)),
+        or (offload and not device and any(_ever(one, wires) for one in PROPERTIES if one.copies_aggregates)),
         corrupts=any(_ever(one, wires) for one in PROPERTIES if one.corrupts),
         offload=offload,
         opportunities=opportunities_of(end),
         # A netem that was found after the run is a part of the interface's queue.
         delays_ns=(0, 0) if end.found else _delays_ns(wires),
         found=end.found,
-        device=link is not None and link.device,
+        device=device,
         queue=None if _queue_changes(end, lab) else Qdisc.of(end.queue),
     )
 

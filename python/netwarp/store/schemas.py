@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from netwarp.store.codes import FATES, PLACES, SIGHTS, Sight
+from netwarp.store.codes import FATES, PLACES, RATE_STATES, SIGHTS, USAGES, Sight
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.table import Column, column
 
@@ -394,6 +394,30 @@ DATAGRAMS = Table(
     ),
 )
 
+RATE_CONTROL = Table(
+    "rate_control",
+    "one report of the receiver of an adaptive media stream, and the sender's state after it",
+    "agent, exact, where a media stream is adaptive",
+    (
+        column("flow_id", "u32", "", "the flow's number in the lab"),
+        column("time_ns", "i64", "ns", "when the report reached the sender, from t0"),
+        column("target_bps", "u64", "bit/s", "rate of media that the sender takes from now on"),
+        column("delay_based_bps", "u64", "bit/s", "what the delay-based controller allows"),
+        column("loss_based_bps", "u64", "bit/s", "what the loss-based controller allows"),
+        column(
+            "received_bps", "u64?", "bit/s", "rate at which media arrived in the last half second; absent before that"
+        ),
+        column("lost", "f64", "", "share of the packets of this report that have not arrived, 0 to 1"),
+        column("rtt_ns", "i64?", "ns", "round trip of the last packet that arrived; absent if none did"),
+        column(
+            "gradient_ms", "f64", "ms", "estimated change of the one-way delay from one group of packets to the next"
+        ),
+        column("threshold_ms", "f64", "ms", "over-use is the gradient, times the groups so far or 60, above this"),
+        column("usage", "u8", "", _codes(USAGES)),
+        column("state", "u8", "", _codes(RATE_STATES)),
+    ),
+)
+
 TRANSFERS = Table(
     "transfers",
     "one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a "
@@ -510,6 +534,7 @@ TABLES: dict[str, Table] = {
         FLOWS,
         PINGS,
         DATAGRAMS,
+        RATE_CONTROL,
         TRANSFERS,
         WIRES,
         SYSCTLS,

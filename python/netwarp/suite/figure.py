@@ -27,6 +27,7 @@ _FILLS = {
     Verdict.BETTER: pale(CATEGORICAL[5]),
     Verdict.REPORTED: "white",
     Verdict.FAILED: style.MUTED,
+    Verdict.UNASKED: "white",
 }
 _WHITE = (Verdict.HARMS, Verdict.FAILED)
 
@@ -51,7 +52,7 @@ def draw(assessment: Assessment, stem: Path) -> list[Path]:
     subtitle = (
         f"median of {seeds_of(assessment)}, coloured by comparison with {baseline}, whose own seeds are the margin"
     )
-    shown = [one for one in _FILLS if any(one in row.verdicts.values() for row in assessment.judged)]
+    shown = [one for one in _legend(baseline) if any(one in row.verdicts.values() for row in assessment.judged)]
     handles = [_handle(one, baseline) for one in shown]
     with style.drawing_wide():
         width_in = style.width_in()
@@ -157,7 +158,9 @@ def _draw_line(axes: Axes, line: _Line, names: Sequence[str], grid: _Grid) -> No
     axes.text(_EDGE_IN, middle, line.case, fontsize=size, va="center")
     axes.text(grid.words_in, middle, _words(line.judged), fontsize=size, va="center", color=style.MUTED)
     for at, name in enumerate(names):
-        verdict, values = line.judged.verdicts[name], line.judged.values[name]
+        verdict, values = line.judged.verdicts[name], line.judged.values.get(name, ())
+        if verdict == Verdict.UNASKED and not values:
+            continue
         left = grid.cells_in + at * grid.cell_in
         place = (left + 0.02, line.top_in + 0.01)
         axes.add_patch(Rectangle(place, grid.cell_in - 0.04, _ROW_IN - 0.02, facecolor=_FILLS[verdict], linewidth=0))

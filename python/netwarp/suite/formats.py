@@ -24,6 +24,7 @@ MARKS = {
     Verdict.REPORTED: "",
     Verdict.FAILED: "?",
     Verdict.WAITS: "–",
+    Verdict.UNASKED: "",
 }
 _VERBS = {
     Verdict.HARMS: ("shows harm", "show harm"),
@@ -40,6 +41,7 @@ _FAULTS = {
     Verdict.CONCERN: Fault.FAILURE,
     Verdict.FAILED: Fault.ERROR,
     Verdict.WAITS: Fault.SKIPPED,
+    Verdict.UNASKED: Fault.SKIPPED,
 }
 
 
@@ -67,6 +69,8 @@ def spread(values: Sequence[float]) -> str:
 
 def sentence(judged: Judged, name: str, baseline: str) -> str:
     """A verdict on a subject in a line: where, what, its value and that with which it was compared."""
+    if judged.verdicts[name] == Verdict.UNASKED:
+        return f"{judged.label}: the case is about other subjects"
     if judged.measure is None or judged.verdicts[name] == Verdict.FAILED:
         return f"{judged.label}: {judged.reason}"
     unit = unit_of(judged.measure)
@@ -80,8 +84,10 @@ def sentence(judged: Judged, name: str, baseline: str) -> str:
 
 def counts(assessment: Assessment, name: str) -> str:
     """How often a subject has each verdict: "of 3 measures 1 raises a concern, 2 pass"."""
-    found = Counter(one.verdicts[name] for one in assessment.judged)
-    parts = [f"{found[verdict]} {_VERBS[verdict][found[verdict] > 1]}" for verdict in Verdict if found[verdict]]
+    found = Counter(one.verdicts[name] for one in assessment.judged if one.verdicts[name] != Verdict.UNASKED)
+    if not found:
+        return "no case is about it"
+    parts = [f"{found[verdict]} {_VERBS[verdict][found[verdict] > 1]}" for verdict in _VERBS if found[verdict]]
     return f"of {found.total()} measure{'s' * (found.total() != 1)} {', '.join(parts)}"
 
 

@@ -100,7 +100,7 @@ def _table(assessment: Assessment) -> Iterator[str]:
         if one.measure is None:
             continue
         unit = unit_of(one.measure)
-        cells = [f"{MARKS[one.verdicts[name]]} {spread(one.values[name])}".strip() for name in names]
+        cells = [f"{MARKS[one.verdicts[name]]} {spread(one.values.get(name, ()))}".strip() for name in names]
         limit = "–" if one.limit is None or one.measure.bar == Bar.REPORT else number(one.limit)
         words = escaped(f"{one.measure.words}{f', {unit}' if unit else ''}")
         yield f"| {' | '.join([escaped(one.label), words, *cells, limit])} |"

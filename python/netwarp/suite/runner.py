@@ -76,19 +76,30 @@ def run(
     groups: dict[str, list[Judged]] = defaultdict(list)
     columns = columns_of(suite, subjects)
     for group, case in chosen:
+        about = _about(group, columns, subjects)
+        unasked = {one.name: Verdict.UNASKED for one in columns if one not in about}
         if case.experiment is None:
             waits = {one.name: Verdict.WAITS for one in subjects}
-            groups[group.title].append(Judged(case, None, "", {}, waits, reason=case.waits))
+            groups[group.title].append(Judged(case, None, "", {}, waits | unasked, reason=case.waits))
             continue
-        experiment = experiment_of(case, columns, suite.modules, seeds)
+        running = [one for one in columns if one in about or one == suite.baseline]
+        experiment = experiment_of(case, running, suite.modules, seeds)
         study = make(scenario_of(experiment), directory / case.name)
         if study.execution.interrupted:
             raise InterruptedByUser
-        groups[group.title] += _judge(case, study, columns, suite.baseline.name)
+        for judged in _judge(case, study, running, suite.baseline.name):
+            groups[group.title].append(replace(judged, verdicts={**judged.verdicts, **unasked}))
         write_text(directory / f"{case.name}.toml", experiment.text)
         if not keep:
             shutil.rmtree(study.path)
     return Assessment(suite, tuple(subjects), groups, seeds)
+
+
+def _about(group: Group, columns: Sequence[Subject], subjects: Sequence[Subject]) -> Sequence[Subject]:
+    """The columns that a group's verdicts concern: of its kind, or all of them if no subject is, but it was chosen."""
+    if not any(one.name.startswith(group.only_for) for one in subjects):
+        return columns
+    return [one for one in columns if one.name.startswith(group.only_for)]
 
 
 def _refuse_unusable(suite: Suite, subject: Subject, directory: Path, make: Make) -> None:
@@ -143,14 +154,20 @@ def _judge(case: Case, study: Study, columns: Sequence[Subject], baseline: str) 
         at = {case.axis.path: value} if case.axis else {}
         left_out = list(_left_out(study, at))
         failures = {name: reason for name, status, reason in left_out if status != RunStatus.SUSPECT}
+        suspicions = {name: _first(reason) for name, status, reason in left_out if status == RunStatus.SUSPECT}
         rows = study.summary.filter(pl.col("status") == RunStatus.OK)
         for path, one in at.items():
             rows = rows.filter(pl.col(path).cast(pl.String) == axis_text(one))
         for measure in case.measures:
             found = rows.filter(scope=measure.scope, name=measure.name, metric=measure.metric).drop_nulls("value")
             values = {one.name: found.filter(pl.col(CASE) == one.name)["value"].to_list() for one in columns}
-            judged = judge(case, measure, words, values, baseline=baseline, failures=failures)
+            judged = judge(case, measure, words, values, baseline=baseline, failures=failures, suspicions=suspicions)
             yield replace(judged, left_out=tuple(f"{name}, {reason}" for name, _, reason in left_out))
+
+
+def _first(reasons: str) -> str:
+    """The first of the reasons that make a run suspect."""
+    return reasons.split("; ", maxsplit=1)[0]
 
 
 def _left_out(study: Study, at: Mapping[str, str | int]) -> Iterator[tuple[str, RunStatus, str]]:

@@ -21,6 +21,9 @@ from netwarp.suite.cases.cc.itself import ITSELF
 from netwarp.suite.cases.cc.mixed import MIXED
 from netwarp.suite.cases.cc.others import OTHERS
 from netwarp.suite.cases.cc.paths import PATHS
+from netwarp.suite.cases.media.capacity import CAPACITY
+from netwarp.suite.cases.media.sharing import SHARING
+from netwarp.suite.cases.media.tcp import BESIDE_TCP
 from netwarp.suite.networks import CONTROL, QUEUE, bulk, case
 
 _LONGEST = 100
@@ -50,6 +53,16 @@ QUEUES = Suite(
     _trial(QUEUE),
     (Subject("pfifo limit 2BDP", "pfifo limit 2BDP"), Subject("fq_codel", "fq_codel")),
     (SENDERS, LOAD, TRAFFIC),
+)
+
+CALLS = Suite(
+    "media",
+    "--queue",
+    "Queues for calls",
+    "RFC 8867; draft-ietf-rmcat-gcc-02",
+    _trial(QUEUE),
+    (Subject("bfifo limit 300ms", "bfifo limit 300ms"), Subject("fq_codel", "fq_codel")),
+    (CAPACITY, SHARING, BESIDE_TCP),
 )
 
 

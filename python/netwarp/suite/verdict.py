@@ -35,6 +35,8 @@ class Verdict(StrEnum):
     """A run failed, or did not measure the value."""
     WAITS = "waits"
     """Netwarp cannot measure it yet; the case says what it waits for."""
+    UNASKED = "not asked"
+    """The case is about subjects of another kind."""
 
 
 BAD = (Verdict.HARMS, Verdict.CONCERN)
@@ -64,16 +66,27 @@ class Judged:
 
 
 def judge(
-    case: Case, measure: Measure, point: str, values: Values, *, baseline: str, failures: Mapping[str, str]
+    case: Case,
+    measure: Measure,
+    point: str,
+    values: Values,
+    *,
+    baseline: str,
+    failures: Mapping[str, str],
+    suspicions: Mapping[str, str] | None = None,
 ) -> Judged:
-    """Judge every subject that has values, the baseline included. `failures` says why a subject's runs failed."""
+    """Judge every subject that has values, the baseline included.
+
+    `failures` says why a subject's runs failed, and `suspicions` why values of its other runs do not count.
+    """
     better = _better(measure)
     limits = _limits(measure, better, values.get(baseline, ()))
     verdicts = {
         name: Verdict.FAILED if name in failures or not own else _verdict(measure, better, limits, median(own))
         for name, own in values.items()
     }
-    reasons = [f"{name}: {failures.get(name, 'not measured')}" for name in values if verdicts[name] == Verdict.FAILED]
+    why = {**(suspicions or {}), **failures}
+    reasons = [f"{name}: {why.get(name, 'not measured')}" for name in values if verdicts[name] == Verdict.FAILED]
     return Judged(case, measure, point, values, verdicts, limits[0] if limits else None, "; ".join(reasons))
 
 

@@ -24,6 +24,9 @@ IP_HEADER_BYTES = {4: IPV4_HEADER_BYTES, 6: IPV6_HEADER_BYTES}
 UDP_HEADER_BYTES = 8
 """The size of a UDP header."""
 
+RTP_HEADER_BYTES = 12
+"""The size of an RTP header without extensions (RFC 3550)."""
+
 TCP_HEADER_BYTES = 32
 """The size of a TCP header with timestamps."""
 

@@ -95,6 +95,12 @@ def kind(title: str, *examples: str, pattern: str | None = None, number: int | N
     return WithJsonSchema({"title": title, "anyOf": [text, {"type": "integer", "minimum": number}]})
 
 
+def listed(title: str, *examples: str) -> WithJsonSchema:
+    """The JSON Schema of a value that is written as a list of texts."""
+    items = {"type": "string", "examples": list(examples)}
+    return WithJsonSchema({"title": title, "type": "array", "items": items})
+
+
 def quantity_pattern(names: Iterable[str], any_case: bool = False) -> str:
     """The regular expression of a number with one of these units."""
     spelled = ("".join(f"[{c}{c.upper()}]" for c in name) if any_case else name for name in names)

@@ -17,13 +17,15 @@ from netwarp.verify.rows import (
     classes,
     controls,
     exchanges,
+    media,
+    multipath,
     paths,
     planned,
     published,
     queues,
+    recovery,
     simulators,
     timers,
-    waiting,
     windows,
     wires,
 )
@@ -35,25 +37,26 @@ _OWN = (
     wires.FAMILY,
     timers.FAMILY,
     exchanges.FAMILY,
+    media.FAMILY,
     queues.FAMILY,
     classes.FAMILY,
     windows.FAMILY,
     controls.FAMILY,
     planned.FAMILY,
+    recovery.FAMILY,
+    multipath.FAMILY,
     bbr.FAMILY,
     captures.FAMILY,
     simulators.FAMILY,
     beside_ns3.FAMILY,
     published.FAMILY,
-    waiting.FAMILY,
 )
 _SIZES = tuple(Size)
 
 
 def families() -> tuple[Family, ...]:
     """The families in the order of the page. Raises StudyError."""
-    *measured, waits = _OWN
-    return (*measured, *registry.families(), waits)
+    return (*_OWN, *registry.families())
 
 
 def choose(names: Sequence[str], size: Size) -> list[tuple[Family, Row]]:

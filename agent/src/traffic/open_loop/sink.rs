@@ -14,7 +14,7 @@ use super::arrivals::{Arrival, HEAD, number_in};
 use super::shared::Shared;
 use super::watch::Watch;
 use crate::time::monotonic_ns;
-use crate::traffic::tcp;
+use crate::traffic::tcp::{self, Listener};
 use crate::traffic::threads::lock;
 
 /// A connection whose transfer is not complete.
@@ -27,17 +27,17 @@ struct Incoming {
 }
 
 pub struct Sink {
-    listener: OwnedFd,
+    listener: Listener,
     watch: Watch,
     shared: Shared,
     open: HashMap<RawFd, Incoming>,
 }
 
 impl Sink {
-    pub fn new(listener: OwnedFd, shared: Shared) -> Result<Self> {
-        fcntl(&listener, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).context("listener")?;
+    pub fn new(listener: Listener, shared: Shared) -> Result<Self> {
+        fcntl(&listener.socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).context("listener")?;
         let watch = Watch::new()?;
-        watch.add(listener.as_raw_fd(), EpollFlags::EPOLLIN)?;
+        watch.add(listener.socket.as_raw_fd(), EpollFlags::EPOLLIN)?;
         Ok(Self {
             listener,
             watch,
@@ -50,7 +50,7 @@ impl Sink {
     pub fn run(mut self) -> Result<()> {
         loop {
             for (fd, _) in self.watch.wait()? {
-                if fd == self.listener.as_raw_fd() {
+                if fd == self.listener.socket.as_raw_fd() {
                     self.accept()?;
                 } else if self.is_over(fd)? {
                     self.open.remove(&fd);
@@ -62,7 +62,7 @@ impl Sink {
     fn accept(&mut self) -> Result<()> {
         loop {
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-            let fd = match accept4(self.listener.as_raw_fd(), flags) {
+            let fd = match accept4(self.listener.socket.as_raw_fd(), flags) {
                 Ok(fd) => fd,
                 Err(Errno::EAGAIN) => return Ok(()),
                 // The peer gave up before this end took the connection.
@@ -71,6 +71,7 @@ impl Sink {
             };
             // SAFETY: accept4 has just made this descriptor, and nothing else owns it.
             let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+            self.listener.prepare(fd)?;
             self.watch.add(
                 fd,
                 EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET,

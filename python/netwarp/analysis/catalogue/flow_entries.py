@@ -2,6 +2,7 @@
 
 from netwarp.analysis.catalogue.completion_entries import COMPLETION_ENTRIES
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
+from netwarp.analysis.catalogue.media_entries import MEDIA_ENTRIES
 from netwarp.analysis.catalogue.sender_entries import SENDER_ENTRIES
 
 _SPREAD = "mean, percentiles and maximum of "
@@ -199,4 +200,5 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     *SENDER_ENTRIES,
     *COMPLETION_ENTRIES,
+    *MEDIA_ENTRIES,
 )

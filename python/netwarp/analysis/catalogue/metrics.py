@@ -148,6 +148,37 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             overview="jain_index",
         ),
         entry(
+            "goodput_ratio",
+            "the largest goodput of these flows divided by the smallest; absent if that is 0",
+            "flows",
+            "`flow.goodput_mbps`",
+            better=LOWER,
+            min_effect=(0.05, 0.05),
+            basis="as `jain_index`",
+            axis=Axis("largest to smallest goodput"),
+        ),
+        entry(
+            "loss_correlation",
+            "global synchronisation: the mean, over all pairs of these flows, of the correlation between having lost "
+            "something in an interval; 0 if they lose independently, 1 if always together",
+            "pairs of flows that lost something",
+            "`packets`",
+            better=LOWER,
+            min_effect=(0.05, 0.05),
+            basis="data packets that a queue dropped or marked; intervals of two mean RTTs of the run's window",
+            axis=Axis("correlation of losses"),
+        ),
+        entry(
+            "jain_media_index",
+            "the same of the adaptive media streams",
+            "flows",
+            "`flow.goodput_mbps`",
+            better=HIGHER,
+            min_effect=(0, 0.02),
+            basis="as `goodput_mbps`, each flow's in its own interval",
+            axis=Axis("Jain's fairness index of media"),
+        ),
+        entry(
             "jain_index_1s: mean p5",
             "Jain's index of each second in which at least two such flows were active throughout: "
             "its mean, and its 5th percentile",

@@ -1,7 +1,7 @@
 """UDP flows: arrivals, their times and order, and losses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,8 @@ from netwarp.store.streams import StreamState
 class Datagrams:
     """A flow's datagrams that arrived by the run's end, columns of equal length in order of arrival.
 
-    `first` is False for a copy of one that arrived before; `sent_pkts` is the number of sent ones, numbered from 0.
+    `first` is False for a copy of one that arrived before; `sent_pkts` is the number of sent ones, numbered from 0. If
+    they are sent in frames, `frames_ns` are the time of the first frame and that between two.
     """
 
     sequence: NDArray[np.int64]
@@ -25,6 +26,7 @@ class Datagrams:
     payload_bytes: NDArray[np.int64]
     first: NDArray[np.bool_]
     sent_pkts: int
+    frames_ns: tuple[int, int] | None = None
 
     @property
     def delays_ns(self) -> Times:
@@ -55,13 +57,22 @@ def load_datagrams(run: RunDir) -> dict[int, Datagrams]:
     rows = run.scan("datagrams").filter(pl.col("received_ns") <= run.description.duration_ns)
     parts = rows.collect().partition_by("flow_id", as_dict=True, include_key=False)
     udp = {flow.id for flow in run.description.flows if flow.kind.datagrams}
+    frames = _load_frames(run)
     sent = run.scan("flows").select("flow_id", "sent_pkts").drop_nulls().collect()
     found = {}
     for flow_id, sent_pkts in sent.iter_rows():
         part = parts.get((flow_id,))
         if flow_id in udp and sent_pkts:
-            found[int(flow_id)] = _datagrams(part, int(sent_pkts))
+            found[int(flow_id)] = replace(_datagrams(part, int(sent_pkts)), frames_ns=frames.get(flow_id))
     return found
+
+
+def _load_frames(run: RunDir) -> dict[int, tuple[int, int]]:
+    """The time of the first frame and that between two, of media streams by flow id."""
+    if not any(flow.kind.media for flow in run.description.flows):
+        return {}
+    media = {flow.id for flow in run.description.flows if flow.kind.media}
+    return {flow.id: (flow.start_ns, flow.number("interval_ns")) for flow in run.lab.flows if flow.id in media}
 
 
 def _datagrams(part: pl.DataFrame | None, sent_pkts: int) -> Datagrams:
@@ -108,7 +119,7 @@ def sending_times(datagrams: Datagrams, window: Window) -> Times:
     """Return the time at which each datagram was sent, by its number.
 
     It is known for those that arrived; the others are assumed to have been sent evenly between their neighbours, or
-    between the first or last arrival and the window's end.
+    between the first or last arrival and the window's end, and in a frame if there are any.
     """
     numbers = np.arange(datagrams.sent_pkts)
     order = np.argsort(datagrams.sequence, kind="stable")
@@ -119,6 +130,9 @@ def sending_times(datagrams: Datagrams, window: Window) -> Times:
         return times
     known = np.concatenate([[-1], known, [datagrams.sent_pkts]])
     estimate: Times = np.round(np.interp(numbers, known, np.concatenate([[low], times, [high]]))).astype(np.int64)
+    if datagrams.frames_ns is not None:
+        start_ns, interval_ns = datagrams.frames_ns
+        estimate = start_ns - (start_ns - estimate) // interval_ns * interval_ns
     estimate[datagrams.sequence] = datagrams.sent_ns
     return estimate
 

@@ -13,6 +13,16 @@ from netwarp.analysis.flow.completions import Completions, completion_metrics
 from netwarp.analysis.flow.datagram_losses import load_losses
 from netwarp.analysis.flow.datagrams import Datagrams, load_datagrams
 from netwarp.analysis.flow.deliveries import Deliveries, load_arrivals
+from netwarp.analysis.flow.media import (
+    Played,
+    Playout,
+    RateControl,
+    load_playouts,
+    load_rate_controls,
+    played,
+    playout_metrics,
+    target_mean_mbps,
+)
 from netwarp.analysis.flow.senders import Sender, load_senders
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.metric import Metric, rows
@@ -44,6 +54,8 @@ class FlowData:
     readable: Deliveries | None = None  # the part of `deliveries` that the application could read, if known
     intervals: iperf3.Intervals | None = None
     born_ns: int | None = None
+    playout: Playout | None = None
+    rate_control: RateControl | None = None
     lost_of: tuple[int, int] | None = None  # lost datagrams and their total, for datagrams without numbers
 
     @property
@@ -163,6 +175,12 @@ class FlowData:
         """The fate of the datagrams sent in the window; None for other flows."""
         return datagrams.received(self.arrivals, self.window, self.run_end_ns) if self.arrivals else None
 
+    def played(self) -> Played | None:
+        """How its packets sent in the window were played out; None if it is not media."""
+        if self.playout is None or self.arrivals is None:
+            return None
+        return played(self.arrivals, self.playout, self.window, self.run_end_ns)
+
     def jitter_ms(self) -> float | None:
         """The jitter of echo replies, or the one that another program's receiver computed (RFC 3550)."""
         if self.pings is not None:
@@ -190,6 +208,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
     losses = load_losses(run, window)
+    playouts, controls = load_playouts(run), load_rate_controls(run)
     loaded = []
     for flow in description.flows:
         account = accounts.get(flow.id, {})
@@ -213,6 +232,8 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 readable=readable.get(flow.id) if flow.id in arrived else None,
                 born_ns=life.start_ns,
                 intervals=_intervals(run, flow, life),
+                playout=playouts.get(flow.id),
+                rate_control=controls.get(flow.id),
                 lost_of=losses.get(flow.id),
             )
         )
@@ -249,10 +270,17 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Jain's index over the goodputs of all flows that share by TCP, each during its activity; absent for fewer than
-    two."""
-    shares = [data.goodput_mbps() for data in flows if data.flow.shares_by_tcp]
-    yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
+    """Jain's index over the goodputs of all flows that share by TCP, and of all adaptive media streams, each during its
+    activity, and the ratio of the former's largest to their smallest; absent for fewer than two.
+    """
+    shares = [x for data in flows if data.flow.shares_by_tcp and (x := data.goodput_mbps()) is not None]
+    media = [x for data in flows if data.rate_control is not None and (x := data.goodput_mbps()) is not None]
+    found = {
+        "jain_index": fairness.jain_index(shares),
+        "goodput_ratio": fairness.largest_to_smallest(shares),
+        "jain_media_index": fairness.jain_index(media),
+    }
+    yield from rows("run", "", found)
 
 
 def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
@@ -274,6 +302,8 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         "loss_pct": _percent([data.losses() for data in flows]),
         "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
         **datagrams.receipt_metrics(known),
+        **playout_metrics([of for data in flows if (of := data.played()) is not None]),
+        "media_rate_mbps_mean": target_mean_mbps([(c, data.window) for data in flows if (c := data.rate_control)]),
         **_transfer_metrics(flows),
         **completion_metrics([found for data in flows if (found := data.completions()) is not None]),
         **passage_metrics([data.transits for data in flows if data.transits is not None]),

@@ -38,10 +38,11 @@ def _by_interface(run: RunDir, table: str) -> dict[int, _Row]:
 def _wires(run: RunDir, wires: Mapping[int, _Row]) -> Iterator[str]:
     """Check every wire: sent = delivered + lost + still there; a wire that duplicates may deliver up to twice as much.
 
-    These counters count aggregates differently; for links with aggregates the records are checked instead (`_links`).
+    These counters count aggregates differently, except a device's; for links with aggregates the records are checked
+    instead (`_links`).
     """
     for end in run.description.ends:
-        if end.offload or (wire := wires.get(end.interface_index)) is None:
+        if (end.offload and not end.device) or (wire := wires.get(end.interface_index)) is None:
             continue
         sent = wire["sent_pkts"]
         accounted = wire["delivered_pkts"] + wire["lost_pkts"] + wire["queued_pkts"]
@@ -108,7 +109,7 @@ def _interfaces(run: RunDir) -> Iterator[str]:
 
     A sample is taken some microseconds after its time, so that it is unknown whether it includes packets of that
     moment. An interface without any recorded packet has no queue, and is not checked. An aggregate leaves an interface
-    with offloads as one packet, others as its segments.
+    with offloads as one packet, a device and others as its segments.
     """
     samples = run.scan("links").group_by("interface_index").agg(pl.col("time_ns", "tx_packets").sort_by("time_ns"))
     left = run.scan("packets").filter(fate=Fate.SENT).select("interface_index", "dequeue_ns", "segments").collect()
@@ -124,7 +125,8 @@ def _interfaces(run: RunDir) -> Iterator[str]:
             part.filter(pl.col("dequeue_ns").is_between(first + _SAMPLING_NS, last, closed="none")),
             part.filter(pl.col("dequeue_ns").is_between(first, last + _SAMPLING_NS)),
         ]
-        least, most = (rows.height if end.offload else int(rows["segments"].sum()) for rows in within)
+        whole = end.offload and not end.device
+        least, most = (rows.height if whole else int(rows["segments"].sum()) for rows in within)
         if not least <= counted <= most:
             yield f"{end.name} sent {counted} packets, but {least} to {most} were recorded to leave its queue"
 

@@ -9,6 +9,7 @@ import polars as pl
 from netwarp.analysis.flow.bbr import phase_metrics
 from netwarp.analysis.flow.flows import flow_metrics, load_flows, run_metrics, run_window
 from netwarp.analysis.flow.latency_under_load import load_metrics
+from netwarp.analysis.flow.loss_correlation import synchronisation_metrics
 from netwarp.analysis.flow.sharing import sharing_metrics
 from netwarp.analysis.metric import Metric, frame
 from netwarp.analysis.queue.drops import drop_metrics
@@ -49,3 +50,4 @@ def _metrics(run: RunDir) -> Iterator[Metric]:
     yield from network
     yield from drop_metrics(run, run_window(run.description))
     yield from run_metrics(flows)
+    yield from synchronisation_metrics(run, flows, run_window(run.description))

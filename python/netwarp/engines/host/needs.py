@@ -1,8 +1,10 @@
-"""Kernel features that a plan needs without naming them: impairments of wires, sysctls of nodes."""
+"""Kernel features that a plan needs without naming them: impairments of wires, sysctls of nodes, routes of flows."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from netwarp.flows import FlowBase, kind_of
+from netwarp.flows.options import given_options
 from netwarp.lab_format.wires import CHANGING, PROPERTIES, WireProperty
 from netwarp.plan import Plan
 from netwarp.scenario.model import Change, Link, Node, RunOptions, Tuner
@@ -44,6 +46,19 @@ def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
             for number, item in enumerate(section):
                 if isinstance(item, Change) and item.when is not None:
                     yield (*key, number, "when"), f"a change at an ACK needs {instead}"
+
+
+def own_routes(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
+    """Find options of flows that need routes and rules of their own: the place, and a sentence."""
+    if isinstance(section, FlowBase):
+        transport = kind_of(section.tool).transport
+        for option, value in given_options(section):
+            if next(option.metrics(value, transport), None) is not None:
+                yield (
+                    (*key, option.name),
+                    "needs a route and a rule of its own (ip-rule(8)), which are not added to machines that others "
+                    "use; use the engine uml or host",
+                )
 
 
 def sysctls(key: Keys, section: Any) -> Iterator[tuple[Keys, tuple[str, str]]]:

@@ -15,7 +15,7 @@ from netwarp.common.agent import AgentError, find_agent
 from netwarp.common.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable_there, withheld_there
-from netwarp.engines.host.needs import impairments, of_own_kernel, used_sections
+from netwarp.engines.host.needs import impairments, of_own_kernel, own_routes, used_sections
 from netwarp.engines.programs import digest_of, program_names
 from netwarp.engines.reports import RunFacts
 from netwarp.engines.ssh.answers import Built, Ended, Lacks, Surveyed
@@ -176,6 +176,7 @@ class SshEngine:
             yield from _lacking(node, answer.refused, features, impaired)
         for key, section in sections:
             yield from of_own_kernel(key, section)
+            yield from own_routes(key, section)
 
     @property
     def warnings(self) -> Sequence[str]:

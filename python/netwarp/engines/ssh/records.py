@@ -31,6 +31,7 @@ _TIMES: Mapping[str, Sequence[str]] = {
     "machine": ["time_ns"],
     "pings": ["sent_ns"],
     "datagrams": ["received_ns"],
+    "rate_control": ["time_ns"],
     "transfers": ["start_ns", "end_ns"],
 }
 """The columns with times by the clock of the node that wrote them."""

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from netwarp.lab_format.objects import LabObject
-from netwarp.lab_format.quantities import Share, Time, UInt32, UInt64, Yes
+from netwarp.lab_format.quantities import Share, Yes, meaning
 from netwarp.lab_format.wires.netem import ChangedLossField, FourState, GilbertElliott, LossField, RandomLoss
-from netwarp.lab_format.wires.planned import EveryLoss, IntervalLoss, NumberedLoss
-from netwarp.lab_format.wires.property import LabField, WireProperty
+from netwarp.lab_format.wires.planned import is_plan, lab_plan
+from netwarp.lab_format.wires.property import LabField, WireProperty, plan_field
 from netwarp.values.units import format_percent
 
 if TYPE_CHECKING:
     from netwarp.lab_format.wires.wire import WireBase as LabWire
-
-
-def _meaning(text: str) -> Any:
-    return Field(description=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +24,9 @@ class LabRandomLoss(LabObject):
     """Independent losses, or correlated ones: `loss random` of tc-netem(8)."""
 
     model: Literal["random"] = "random"
-    p: Annotated[Share, _meaning("probability of loss")]
-    correlation: Annotated[Share, _meaning("with the previous packet")] = 0.0
-    ecn: Annotated[Yes, _meaning("packets that can be marked are marked instead of lost")] = False
+    p: Annotated[Share, meaning("probability of loss")]
+    correlation: Annotated[Share, meaning("with the previous packet")] = 0.0
+    ecn: Annotated[Yes, meaning("packets that can be marked are marked instead of lost")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +34,10 @@ class LabGilbertElliott(LabObject):
     """Losses of two states (Gilbert and Elliott): `loss gemodel` of tc-netem(8)."""
 
     model: Literal["gemodel"] = "gemodel"
-    p: Annotated[Share, _meaning("from the good state to the bad")]
-    r: Annotated[Share, _meaning("from the bad state to the good")]
-    one_minus_h: Annotated[Share, _meaning("probability of loss in the bad state")]
-    one_minus_k: Annotated[Share, _meaning("probability of loss in the good state")]
+    p: Annotated[Share, meaning("from the good state to the bad")]
+    r: Annotated[Share, meaning("from the bad state to the good")]
+    one_minus_h: Annotated[Share, meaning("probability of loss in the bad state")]
+    one_minus_k: Annotated[Share, meaning("probability of loss in the good state")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,57 +45,21 @@ class LabStateLoss(LabObject):
     """Losses of four states: `loss state` of tc-netem(8)."""
 
     model: Literal["state"] = "state"
-    p13: Annotated[Share, _meaning("from the good state into a burst of losses")]
-    p31: Annotated[Share, _meaning("out of it")]
-    p32: Annotated[Share, _meaning("from a burst into a gap within it")]
-    p23: Annotated[Share, _meaning("back")]
-    p14: Annotated[Share, _meaning("of a single loss")]
+    p13: Annotated[Share, meaning("from the good state into a burst of losses")]
+    p31: Annotated[Share, meaning("out of it")]
+    p32: Annotated[Share, meaning("from a burst into a gap within it")]
+    p23: Annotated[Share, meaning("back")]
+    p14: Annotated[Share, meaning("of a single loss")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabEveryLoss(LabObject):
-    """A plan: each packet whose number is a multiple."""
-
-    model: Literal["every"] = "every"
-    every: Annotated[UInt32, _meaning("of this number")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabNumberedLoss(LabObject):
-    """A plan: single packets."""
-
-    model: Literal["packets"] = "packets"
-    numbers: Annotated[tuple[UInt64, ...], _meaning("in ascending order; the first packet is 1")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabIntervalLoss(LabObject):
-    """A plan: each packet that begins to leave in an interval."""
-
-    model: Literal["interval"] = "interval"
-    from_ns: Annotated[Time, _meaning("from t0")]
-    to_ns: Annotated[Time, _meaning("the first instant after it")]
-
-
-LabPlan = LabEveryLoss | LabNumberedLoss | LabIntervalLoss
-LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss | LabPlan
-"""netem's models of loss, see tc-netem(8); and plans, of links that are devices. Plans number the unicast packets that
-the interface has begun to send."""
+LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss
+"""Models of loss, see tc-netem(8)."""
 _CLASSES: Mapping[type, Callable[..., LabLoss]] = {
     RandomLoss: LabRandomLoss,
     GilbertElliott: LabGilbertElliott,
     FourState: LabStateLoss,
-    EveryLoss: LabEveryLoss,
-    NumberedLoss: LabNumberedLoss,
-    IntervalLoss: LabIntervalLoss,
 }
 """The class of a loss in a scenario → its class in a lab."""
-_PLANS: Mapping[type, Callable[..., EveryLoss | NumberedLoss | IntervalLoss]] = {
-    LabEveryLoss: EveryLoss,
-    LabNumberedLoss: NumberedLoss,
-    LabIntervalLoss: IntervalLoss,
-}
-"""The class of a plan in a lab → its class in a scenario, which has its words."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +88,14 @@ class _Loss(WireProperty):
 
     def lab_values(self, value: Any) -> Mapping[str, object]:
         """The lab's fields; the loss is None if nothing is lost."""
+        if is_plan(value):
+            return {"loss": None, "loss_plan": lab_plan(value)}
         return {"loss": _CLASSES[type(value)](**value.model_dump()) if self.does(value) else None}
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
         """`loss random 1% 25%`, `loss gemodel p r 1-h 1-k`, `loss state p13 p31 p32 p23 p14`."""
         loss = _of(wire)
-        if loss is None or is_plan(loss):
+        if loss is None:
             return
         numbers = [format_percent(value) for value in astuple(loss) if isinstance(value, float)]
         if not isinstance(loss, LabRandomLoss):
@@ -147,7 +109,7 @@ class _Loss(WireProperty):
         """The model, or the probability."""
         loss = _of(wire)
         if not isinstance(loss, LabRandomLoss):
-            return f"loss {_words(loss)}" if is_plan(loss) else f"loss by {loss.model}" if loss else None
+            return f"loss by {loss.model}" if loss else super().described(wire)
         correlated = f", correlated {100 * loss.correlation:.4g} %" if loss.correlation else ""
         return f"loss {100 * loss.p:.4g} %{correlated}"
 
@@ -170,16 +132,9 @@ def _of(wire: LabWire) -> LabLoss | None:
     return found
 
 
-def is_plan(loss: LabLoss | None) -> TypeGuard[LabPlan]:
-    """Whether the losses are planned, not random."""
-    return isinstance(loss, LabEveryLoss | LabNumberedLoss | LabIntervalLoss)
-
-
 def _words(loss: LabLoss | None) -> str:
     if loss is None:
         return "0 %"
-    if is_plan(loss):
-        return _PLANS[type(loss)](**asdict(loss)).words()
     return f"{loss.p * 100:g} %" if isinstance(loss, LabRandomLoss) else loss.model
 
 
@@ -187,13 +142,16 @@ LOSS = _Loss(
     name="loss",
     meaning="Packet loss on the wire in netem's syntax: `P [CORRELATION] [ecn]`, `gemodel P [R [1-H [1-K]]]`, "
     "`state P13 [P31 [P32 [P23 [P14]]]]`. With `ecn`, packets that ECN can mark are marked instead of lost. Or, with "
-    '`wire = "device"`, by plan: `every 100`, `packets 17, 18, 40`, `from 3s to 3.2s` ([wires.md](wires.md)).',
+    '`wire = "device"`, by plan: `every 100`, `packets 17, 18, 40`, `from 3s to 3.2s`, and of some packets only: '
+    "`every 10 acks`, `packets 3 data of bulk` ([wires.md](wires.md)).",
     examples=("gemodel 1% 10%",),
     refused=("0.5", "101%"),
     kind=LossField,
     change_kind=ChangedLossField,
     nothing=RandomLoss(p=0.0),
     nothing_written="0%",
-    fields=(LabField("loss", Annotated[LabLoss, Field(discriminator="model")] | None, None),),
+    fields=(LabField("loss", Annotated[LabLoss, Field(discriminator="model")] | None, None), plan_field("loss")),
+    verb="loss",
+    plan="loss_plan",
     change=("2%", "2"),
 )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from netwarp.lab_format.wires.planned import PLAN_WORDS, PlannedLoss, is_plan, parse_plan
+from netwarp.lab_format.wires.planned import PLAN_WORDS, Plan, is_plan, parse_plan
 from netwarp.values.units import format_duration, format_percent, parse_duration, parse_percent
 
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
@@ -94,7 +94,7 @@ def parse_loss(value: object) -> LossModel:
         raise ValueError('loss is written as text, such as "0.5%" or "gemodel 1% 10%"')
     name, *rest = value.split()
     if name in PLAN_WORDS:
-        raise ValueError("losses by plan hold for a whole run; give them in the link, as its `loss`")
+        raise ValueError("plans hold for a whole run; give them in the link, as its `loss`")
     if name == "gemodel":
         return _gemodel(_percentages(rest, 1, 4, "gemodel p [r [1-h [1-k]]]"))
     if name == "state":
@@ -148,7 +148,7 @@ def parse_jitter(value: object) -> Jitter:
     return Jitter(**fields)
 
 
-def parse_link_loss(value: object) -> LossModel | PlannedLoss:
+def parse_link_loss(value: object) -> LossModel | Plan:
     """Parse the loss of a link: a model of netem's, or a plan. Raises ValueError with a sentence."""
     if is_plan(value):
         return value
@@ -158,7 +158,7 @@ def parse_link_loss(value: object) -> LossModel | PlannedLoss:
 
 _EXAMPLES = ["0.5%", "0.5% 25%", "0.5% ecn", "gemodel 1% 10%", "state 1% 10%"]
 LossField = Annotated[
-    LossModel | PlannedLoss,
+    LossModel | Plan,
     BeforeValidator(parse_link_loss),
     WithJsonSchema({"title": "loss", "type": "string", "examples": [*_EXAMPLES, "every 100"]}),
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netwarp.lab_format.quantities import Share
+from netwarp.lab_format.wires.planned import LabPlan, is_plan, lab_plan
 from netwarp.values.fields import Directed, Percent, about, both_directions, either_direction
 from netwarp.values.json_values import JsonObject
 from netwarp.values.units import format_percent
@@ -81,6 +82,8 @@ class WireProperty:
     """Whether packets may leave the wire without any delay."""
     only_delays: bool = False
     """Whether it only delays packets, so that a lab also runs without it."""
+    plan: str = ""
+    """The field of a lab's wire that plans it, if it can be planned."""
 
     def link_field(self) -> tuple[Any, Any]:
         """Type and default of the field of a link in a scenario."""
@@ -116,8 +119,8 @@ class WireProperty:
         return start + (end - start) * passed / whole
 
     def lab_values(self, value: Any) -> Mapping[str, object]:
-        """The lab's fields for a value."""
-        return {self.fields[0].name: value}
+        """The lab's fields for a value, which may be a plan."""
+        return {self.plan: lab_plan(value)} if is_plan(value) else {self.fields[0].name: value}
 
     def first(self, wire: LabWire) -> Any:
         """The property's first field in a wire."""
@@ -125,7 +128,12 @@ class WireProperty:
 
     def acts(self, wire: LabWire) -> bool:
         """Whether a wire of a lab has the property."""
-        return bool(self.first(wire))
+        return bool(self.first(wire) or self.planned(wire))
+
+    def planned(self, wire: LabWire) -> LabPlan | None:
+        """The property's plan in a wire."""
+        found: LabPlan | None = getattr(wire, self.plan) if self.plan else None
+        return found
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
         """Its options in the syntax of tc-netem(8)."""
@@ -138,6 +146,8 @@ class WireProperty:
 
     def described(self, wire: LabWire) -> str | None:
         """The wire's effect on packets other than delay, in words; None if there is none."""
+        if plan := self.planned(wire):
+            return f"{self.verb} {plan.words()}"
         return f"{self.verb} {100 * self.first(wire):.4g} %" if self.acts(wire) else None
 
     def amount(self, wire: LabWire) -> float:
@@ -158,6 +168,11 @@ class WireProperty:
     def drawn_over_time(self) -> bool:
         """Whether a figure shows `amount` over time."""
         return self.change is not None
+
+
+def plan_field(name: str) -> LabField:
+    """The field that plans a property; only links that are devices have plans."""
+    return LabField(f"{name}_plan", LabPlan | None, None, "of a device: to which packets it happens")
 
 
 def share_field(name: str, meaning: str = "probability") -> LabField:

@@ -1,17 +1,22 @@
-"""Checks of what carries a link's packets: a device has a rate, a delay and planned losses; netem has the rest."""
+"""Checks of what carries a link's packets: what only a device has (plans, a ring), and what it does not have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from netwarp.flows import kind_of
 from netwarp.lab_format.wires import PROPERTIES
-from netwarp.lab_format.wires.delay import DELAY
-from netwarp.lab_format.wires.loss import LOSS
-from netwarp.lab_format.wires.planned import is_plan
+from netwarp.lab_format.wires.planned import Plan, is_plan
+from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Link, Scenario
+from netwarp.scenario.model.timeline import values_of
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
+MAX_PLANNED_FLOWS = 500
+"""The most flows that a plan is about: the attribute that holds them has 64 kB."""
+_DIRECTIONS = (0, 1)
 _NO_DEVICE = "leave out `wire`, so that netem carries its packets"
 
 
@@ -20,23 +25,62 @@ def check_wire(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
     keys: Keys = ("links", name)
     if link.wire == "device":
         yield from _check_device(keys, link)
-        for index, change in enumerate(scenario.changes):
-            if change.link == name:
-                yield ("changes", index, "link"), f'the link "{name}" is a device, which does not change; {_NO_DEVICE}'
+        yield from _check_plans(name, link, scenario)
         return
-    if any(is_plan(link.loss.of(direction)) for direction in (0, 1)):
-        yield (*keys, "loss"), 'losses by plan need a link that is a device; add wire = "device"'
+    for found, _, _ in _plans(link):
+        yield (*keys, found), f'{_noun(found)} by plan needs a link that is a device; add wire = "device"'
+    if link.ring != 1:
+        yield (*keys, "ring"), 'only a link that is a device has a ring of descriptors; add wire = "device"'
 
 
 def _check_device(keys: Keys, link: Link) -> Iterator[Found]:
-    if any(link.trace.of(direction) for direction in (0, 1)):
-        yield (*keys, "trace"), f"a link that is a device follows no trace; {_NO_DEVICE}"
-    if link.offload:
-        yield (*keys, "offload"), f"a link that is a device has no offloads; {_NO_DEVICE}"
     for found in PROPERTIES:
-        values = [getattr(link, found.name).of(direction) for direction in (0, 1)]
-        if found is LOSS and any(found.does(value) and not is_plan(value) for value in values):
-            plans = '"every 100", "packets 17, 18" or "from 3s to 3.2s"'
-            yield (*keys, "loss"), f"a link that is a device loses packets only by plan: {plans}; or {_NO_DEVICE}"
-        elif found not in (DELAY, LOSS) and any(map(found.does, values)):
-            yield (*keys, found.name), f"a link that is a device has no {found.name}; {_NO_DEVICE}"
+        values = (getattr(link, found.name).of(direction) for direction in _DIRECTIONS)
+        if any(getattr(value, "correlation", 0) for value in values):
+            yield (
+                (*keys, found.name),
+                f"what a device does to one packet does not depend on others: leave out the correlation of its "
+                f"{found.name} (for losses in bursts use gemodel), or {_NO_DEVICE}",
+            )
+
+
+def _check_plans(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
+    keys: Keys = ("links", name)
+    for found, direction, plan in _plans(link):
+        for index, change in enumerate(scenario.changes):
+            if change.link == name and found in values_of(change, direction):
+                yield ("changes", index, found), f"the {found} of this link is planned, which holds for a whole run"
+        trace = link.trace.of(direction)
+        if found == "loss" and trace and any(row.loss is not None for row in trace.until(scenario.duration)):
+            yield (*keys, "loss"), "losses by plan hold for a whole run, but the link's trace has losses of its own"
+        if plan.flow is not None:
+            yield from (((*keys, found), problem) for problem in _problems(plan.flow, scenario))
+
+
+def _problems(flow: str, scenario: Scenario) -> Iterator[str]:
+    """The reasons why a plan cannot be about a flow."""
+    group, _, number = flow.partition(".")
+    known = scenario.flows.get(group)
+    if known is None:
+        yield f'there is no flow "{group}"{did_you_mean(group, scenario.flows)}'
+        return
+    if number and (known.count == 1 or not number.isdigit() or int(number) >= known.count):
+        yield f'there is no flow "{flow}": the group "{group}" has {known.count}, numbered from 0'
+    kind = kind_of(known.tool)
+    if not (kind.ports[1] or kind.transport == "icmp"):
+        yield f'a plan cannot be about "{flow}": netwarp does not know the ports of a {known.tool} flow'
+    if not number and known.count > MAX_PLANNED_FLOWS:
+        yield f'"{flow}" has {known.count} flows; a plan is about at most {MAX_PLANNED_FLOWS}'
+
+
+def _plans(link: Link) -> Iterator[tuple[str, int, Plan]]:
+    """The planned properties of a link, each with its direction."""
+    for found in PROPERTIES:
+        for direction in _DIRECTIONS:
+            value: Any = getattr(link, found.name).of(direction)
+            if is_plan(value):
+                yield found.name, direction, value
+
+
+def _noun(name: str) -> str:
+    return {"duplicate": "duplication", "reorder": "reordering"}.get(name, name)

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_vali
 
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import Jitter, LossModel
-from netwarp.lab_format.wires.planned import PlannedLoss
+from netwarp.lab_format.wires.planned import Plan
 from netwarp.scenario.model.link_presets import LINK_PRESETS, PresetName, with_preset
 from netwarp.scenario.model.trace import Trace, TraceField
 from netwarp.values.fields import (
@@ -100,7 +100,7 @@ class Link(Model):
     if TYPE_CHECKING:
         delay: Directed[int]
         jitter: Directed[Jitter]
-        loss: Directed[LossModel | PlannedLoss]
+        loss: Directed[LossModel | Plan]
     else:
         # The fields of the wire's properties, as their records define them.
         __annotations__ |= {found.name: found.link_field()[0] for found in PROPERTIES}
@@ -130,11 +130,21 @@ class Link(Model):
     )
     wire: Literal["netem", "device"] = about(
         "What carries the packets: `netem` behind a shaper, whose child is the queue; or a `device` of netwarp's "
-        "kernel, as whose root the queue is on a network card, with a rate, a delay, and losses by plan "
-        "([wires.md](wires.md)).",
+        "kernel, as whose root the queue is on a network card ([wires.md](wires.md)).",
         "device",
         refused=["cable"],
         default="netem",
+    )
+    ring: int = about(
+        "How many frames a link that is a device takes from its queue before the first has left: the descriptors "
+        "of a network card's transmit ring. With more than one, byte queue limits decide how many it holds.",
+        256,
+        refused=[0],
+        beside={"wire": "device"},
+        default=1,
+        ge=1,
+        le=65535,
+        strict=True,
     )
     raw: dict[str, tuple[Line, ...]] = about(
         "tc commands for an end's interface `{dev}`, executed in this order, in place of rate and queue.",

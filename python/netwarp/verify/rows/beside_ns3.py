@@ -98,6 +98,7 @@ FAMILY = Family(
             _NETWORKS,
             _beside(metric("queue", BOTTLENECK, "length_pkts_mean"), "length_pkts_mean", sub),
             size=Size.USUAL,
+            phases="ns-3 runs without the noise, whose jitter keeps packets out of the queue",
             needs=_NEEDS,
         ),
     ),

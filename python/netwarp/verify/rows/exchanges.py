@@ -128,6 +128,7 @@ FAMILY = Family(
                 sweep=f'"flows.web.response_size" = {[segments * SEGMENT_BYTES for segments in _SIZES]}',
             ),
             by_axis("flows.web.response_size", _rounds_after_idle),
+            phases="it is the time of a few round trips to a thousandth, and the noise makes each of them longer",
         ),
     ),
 )

@@ -78,6 +78,7 @@ _OF_PHASES = within(
     "in a full tail-drop queue the phase of a run decides who loses: of the published runs with unequal RTTs the "
     "longer gets 0.33, 0.61 and 0.51, in no order of RTTs, and seeds differ by 0.15 here",
 )
+_PHASES = "in a full tail-drop queue the phases of both flows' packets decide who loses, and they are noise here"
 _PAIRS = (
     _Pair(("C20", "C10"), "pfifo limit 200", (3.10, 6.34)),
     _Pair(("C160", "C10"), "pfifo limit 200", (4.80, 4.63)),
@@ -127,6 +128,7 @@ FAMILY = Family(
             pair.experiment,
             _share,
             explained=pair.explained,
+            phases=_PHASES if pair.explained else "",
             size=Size.USUAL if pair.rate_mbps == 10 else Size.COMPLETE,
         )
         for pair in _PAIRS

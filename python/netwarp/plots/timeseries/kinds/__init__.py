@@ -1,12 +1,25 @@
 """The kinds of figures over time; a new one is a module here and its entry in `KINDS`."""
 
-from netwarp.plots.timeseries.kinds import bbr, goodput, interfaces, iperf3, jain, queue, rtt, stack, state, window
+from netwarp.plots.timeseries.kinds import (
+    bbr,
+    goodput,
+    interfaces,
+    iperf3,
+    jain,
+    media,
+    queue,
+    rtt,
+    stack,
+    state,
+    window,
+)
 from netwarp.plots.timeseries.kinds.base import Kind
 
 KINDS: tuple[Kind, ...] = (
     goodput.ALL_FLOWS,
     rtt.KIND,
     window.KIND,
+    media.KIND,
     state.KIND,
     queue.KIND,
     goodput.KIND,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netwarp.suite.case import Axis, Group, Measure
-from netwarp.suite.networks import DELAY, DROPS, QUEUE_P95, UTILISATION, buffers, bulk, case, requests
+from netwarp.suite.networks import DELAY, DROPS, QUEUE_P95, ROOM, UTILISATION, buffers, bulk, case, requests
 
 ALONE = Group(
     "alone",
@@ -34,6 +34,7 @@ ALONE = Group(
             (bulk("subject", count=40, start="2s", connect_ahead="2s"),),
             rate="2mbit",
             queue="pfifo limit 10",
+            more=ROOM,
         ),
         case(
             "short-flows",

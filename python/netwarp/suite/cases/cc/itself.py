@@ -10,6 +10,7 @@ from netwarp.suite.networks import (
     DROPS,
     FAIRNESS,
     QUEUE_P95,
+    ROOM,
     UTILISATION,
     buffers,
     bulk,
@@ -36,6 +37,7 @@ ITSELF = Group(
             "RFC 9743, 5.1.3 and 5.1.4",
             (FAIRNESS, UTILISATION, DROPS),
             (bulk("subject", count=30, start="1s", connect_ahead="1s"),),
+            more=ROOM,
         ),
         case(
             "newcomer",

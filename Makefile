@@ -57,7 +57,7 @@ demo: setup
 
 # Bytecode is kept, whatever the environment says: compiling the tests takes as long as running them.
 quick: $(STAMPS)/dev $(STAMPS)/netwarp $(STAMPS)/tools
-	env -u PYTHONDONTWRITEBYTECODE POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not slow' tests/unit tests/test_*.py
+	env -u PYTHONDONTWRITEBYTECODE POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal --hypothesis-profile quick -m 'not slow' tests/unit tests/test_*.py
 
 test: setup test-packages $(STAMPS)/dev
 	$(BIN)/pytest --numprocesses auto --dist loadfile

@@ -5,6 +5,9 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=25)  # of `make quick`: a quarter
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -24,19 +24,14 @@ from tools import generate, recorder_layout, rust_lab
 OF_TABLES = {"records/src/tables.rs", "docs/records.md"}
 
 
-@pytest.fixture(scope="module")
-def texts() -> dict[str, str]:
-    """What each generated file should contain."""
-    return {name: make() for name, make in generate.GENERATED.items()}
-
-
 def only(names: Set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Generate no other files than these: to generate all takes a second."""
     monkeypatch.setattr(generate, "GENERATED", {name: generate.GENERATED[name] for name in sorted(names)})
 
 
 @pytest.mark.slow
-def test_no_generated_file_is_stale(texts: dict[str, str]) -> None:
+def test_no_generated_file_is_stale() -> None:
+    texts = {name: make() for name, make in generate.GENERATED.items()}
     found = {name: (generate.ROOT / name).read_text() for name in texts}
     assert [name for name in texts if texts[name] != found[name]] == [], "run: make generate"
 
@@ -67,8 +62,9 @@ def test_an_added_column_makes_every_copy_stale(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_check_names_what_is_stale(
-    tmp_path: Path, texts: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    texts = {name: f"The text of {name}.\n" for name in generate.GENERATED}
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

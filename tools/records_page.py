@@ -80,11 +80,12 @@ one row, they take less.
 
 _QUEUE_STATES = """
 ## What queues report
-The names of `queue_states.arrows`, with the numbers that `tc -s` prints (TCA_STATS2 of linux/gen_stats.h). Reading them
-takes no time of the virtual clock and changes no packet's fate. A part is the whole discipline, one of its classes (of
-fq_codel and CAKE a flow queue that has or just had packets, of htb a class), or a tin. A discipline of a module has the
-rows of the discipline whose name and structure it shares; others have none. Linux does not report RED's average: the
-figure `inside-LINK-NODE-average` is computed from `packets`, in the kernel's own arithmetic.
+The names of `queue_states.arrows`, with the numbers that `tc -s` prints (TCA_STATS2 of linux/gen_stats.h). Reading
+them takes no time of the virtual clock and changes no packet's fate. A part is the whole discipline, one of its
+classes (of fq_codel and CAKE a flow queue that has or just had packets, of htb a class), or a tin. What happened "so
+far" counts from the set-up of the queue, so that the first sample may have packets of the kernel's own. A discipline
+of a module has the rows of the discipline whose name and structure it shares; others have none. Linux does not report
+RED's average: the figure `inside-LINK-NODE-average` is computed from `packets`, in the kernel's own arithmetic.
 """
 
 

@@ -167,9 +167,10 @@ static bool pass_l(struct dualpi2 *q, struct sk_buff *skb, u64 waited_us)
 		/* The native AQM is a step, which a queue of one packet does not reach. */
 		bool native = waited_us > step_us && q->l.packets.qlen;
 
-		if (recur(&q->l, native ? ONE : coupled))
+		if (recur(&q->l, native ? ONE : coupled)) {
 			mark(q, skb);
-		q->counts.step_marks += native;
+			q->counts.step_marks += native;
+		}
 		return true;
 	}
 	/* Overload: marks do not suffice, and L4S is dropped as Classic is. */

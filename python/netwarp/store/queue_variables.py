@@ -215,7 +215,7 @@ REPORTED: tuple[Reported, ...] = (
         ("u32", "packets_in_c", "packets", "packets that came into the C queue so far"),
         ("u32", "packets_in_l", "packets", "packets that came into the L queue so far"),
         ("u32", "maxq_pkts", "packets", "the largest length of both queues so far"),
-        ("u32", "ecn_mark_pkts", "packets", "marked so far"),
+        ("u32", "ecn_mark_pkts", "packets", "marked so far, by Linux's own twice if the coupling and the step both do"),
         ("u32", "step_marks_pkts", "packets", "of these, because they waited for longer than the step so far"),
         ("s32", "credit_bytes", "bytes", "credit of the scheduler between both queues, in its own weights"),
         ("u32", "memory_used_bytes", "bytes", "memory of its packets"),

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
-        let len = u16::try_from(value.len() + 4).unwrap();
+        let len = (value.len() + 4) as u16;
         let mut bytes = [len.to_ne_bytes(), kind.to_ne_bytes()].concat();
         bytes.extend_from_slice(value);
         bytes.resize(bytes.len().next_multiple_of(4), 0);

@@ -84,8 +84,9 @@ The names of `queue_states.arrows`, with the numbers that `tc -s` prints (TCA_ST
 them takes no time of the virtual clock and changes no packet's fate. A part is the whole discipline, one of its
 classes (of fq_codel and CAKE a flow queue that has or just had packets, of htb a class), or a tin. What happened "so
 far" counts from the set-up of the queue, so that the first sample may have packets of the kernel's own. A discipline
-of a module has the rows of the discipline whose name and structure it shares; others have none. Linux does not report
-RED's average: the figure `inside-LINK-NODE-average` is computed from `packets`, in the kernel's own arithmetic.
+of a module has the rows of the discipline whose name and structure it shares; others have none. fq_pie does not
+report the probabilities of its flow queues. Linux does not report RED's average either: the figure
+`inside-LINK-NODE-average` is computed from `packets`, in the kernel's own arithmetic, if the run has exact records.
 """
 
 

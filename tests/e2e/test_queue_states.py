@@ -287,10 +287,15 @@ def test_dualpi2_couples_both_queues_by_what_it_reports(runs: Runs) -> None:
     assert states.whole("delay_l_us")["value"].mean() < 1000  # type: ignore[operator]
 
 
-def test_the_average_of_red_is_the_one_it_drops_by(runs: Runs) -> None:
-    """Not one packet is dropped early below min, and all are from max on; the kernel counts as many drops."""
+@pytest.mark.parametrize("wire", ["", 'wire = "device"\n'])
+def test_the_average_of_red_is_the_one_it_drops_by(runs: Runs, wire: str) -> None:
+    """Not one packet is dropped early below min, and all are from max on; the kernel counts as many drops.
+
+    Below a shaper it does not learn that its link is idle, on a device it does.
+    """
     load = BULK + "count = 3\n" + udp("burst", "30mbit", 'start = "4s"', 'duration = "1s"')
-    run = runs(sampled(dumbbell(duration="10s", queue=RED, flows=load)))
+    text = dumbbell(duration="10s", queue=RED, flows=load).replace('delay = "10ms"\n', f'delay = "10ms"\n{wire}')
+    run = runs(sampled(text))
     states, packets = states_of(run), packets_of(run)
     dropped = packets["fate"].to_numpy() == DROPPED
     average = red_average(run, states.end)["value"].to_numpy()

@@ -158,19 +158,20 @@ _TOGETHER = (
         1e-3,
         _of_names(C_queue="delay_c_us", L_queue="delay_l_us"),
     ),
+    _Together("backlogs", "Bytes in the longest flow queues", "backlog (kB)", 1e-3, _flow_backlogs),
+    _Together("tins", "Rate into each tin of CAKE", "rate (Mbit/s)", 8e-6, _tin_rates),
+    _Together("tin-backlogs", "Bytes in each tin of CAKE", "backlog (kB)", 1e-3, _of_tins("backlog_bytes")),
+    _Together("tin-delays", "Average delay of each tin of CAKE", "delay (ms)", 1e-3, _of_tins("avg_delay_us")),
     _Together(
         "flows",
-        "Flows of which the queue has packets",
+        "Flows in the lists of the queue",
         "flows",
         1.0,
         _of_names(new_flows="new_flows_len", old_flows="old_flows_len"),
     ),
-    _Together("tins", "Rate into each tin of CAKE", "rate (Mbit/s)", 8e-6, _tin_rates),
-    _Together("tin-backlogs", "Bytes in each tin of CAKE", "backlog (kB)", 1e-3, _of_tins("backlog_bytes")),
-    _Together("tin-delays", "Average delay of each tin of CAKE", "delay (ms)", 1e-3, _of_tins("avg_delay_us")),
-    _Together("backlogs", "Bytes in the longest flow queues", "backlog (kB)", 1e-3, _flow_backlogs),
     _Together("tokens", "Tokens of htb's classes", "tokens (ms)", 1e-6, _tokens),
 )
+"""The most telling first: the page shows the first that a result has."""
 
 
 def _named(source: Source) -> Named:

@@ -76,7 +76,8 @@ def _fat_tree(k: int) -> Network:
     """Al-Fares, Loukissas, Vahdat: A Scalable, Commodity Data Center Network Architecture (SIGCOMM 2008), 3.
 
     `k` pods with k/2 edge and k/2 aggregation switches each; aggregation switch j of every pod has links to the k/2
-    core switches from (j-1)·k/2 + 1 on.
+    core switches from (j-1)·k/2 + 1 on. Routes take the first of equal paths in the order of the links, so each edge
+    switch has its first link to another aggregation switch, and the same switch of each pod to another core switch.
     """
     half = k // 2
     nodes: dict[str, JsonObject] = {f"c{i}": router() for i in range(1, half * half + 1)}
@@ -86,12 +87,11 @@ def _fat_tree(k: int) -> Network:
         edges = [f"p{pod}e{i}" for i in range(1, half + 1)]
         above = [f"p{pod}a{i}" for i in range(1, half + 1)]
         nodes |= {name: router() for name in (*above, *edges)}
-        links += [
-            _backbone(name, f"c{position * half + i}")
-            for position, name in enumerate(above)
-            for i in range(1, half + 1)
-        ]
-        links += [_backbone(edge, name) for edge in edges for name in above]
+        for position, name in enumerate(above):
+            cores = [f"c{position * half + i}" for i in range(1, half + 1)]
+            links += [_backbone(name, core) for core in _from(cores, pod - 1)]
+        for position, edge in enumerate(edges):
+            links += [_backbone(edge, name) for name in _from(above, position)]
         for edge in edges:
             hosts += [_access(f"h{len(hosts) + i}", edge) for i in range(1, half + 1)]
     nodes |= {link.ends[0]: {} for link in hosts}
@@ -102,7 +102,14 @@ def _leaf_spine(leaves: int, spines: int, hosts: int) -> Network:
     above, edges = [f"spine{i}" for i in range(1, spines + 1)], [f"leaf{i}" for i in range(1, leaves + 1)]
     access = [_access(f"h{at * hosts + i}", leaf) for at, leaf in enumerate(edges) for i in range(1, hosts + 1)]
     nodes = {name: router() for name in (*above, *edges)} | {link.ends[0]: {} for link in access}
-    return join(nodes, [*(_backbone(leaf, name) for leaf in edges for name in above), *access])
+    up = [_backbone(leaf, name) for at, leaf in enumerate(edges) for name in _from(above, at)]
+    return join(nodes, [*up, *access])
+
+
+def _from(names: list[str], first: int) -> list[str]:
+    """The names in their order, but beginning with another one, and with the first after the last."""
+    at = first % len(names)
+    return names[at:] + names[:at]
 
 
 def _even(values: Mapping[str, int]) -> dict[str, str]:

@@ -67,8 +67,16 @@ class Scenario(Model):
         refused=["fat-tree k=3", "fat-tree 4", "mesh n=4"],
         default=None,
     )
-    nodes: dict[Name, OnDemand[Node]] = about("Hosts and routers by name.", refused=[{}], min_length=1)
-    links: dict[Name, OnDemand[Link]] = about("Links by name.", refused=[{}], min_length=1)
+    nodes: dict[Name, OnDemand[Node]] = about(
+        "Hosts and routers by name; with a `topology`, further ones, and fields of those that it generates.",
+        refused=[{}],
+        min_length=1,
+    )
+    links: dict[Name, OnDemand[Link]] = about(
+        "Links by name; with a `topology`, further ones, and fields of those that it generates.",
+        refused=[{}],
+        min_length=1,
+    )
     flows: dict[Name, OnDemand[Flow]] = about("Traffic: groups of flows by name.", refused=[{}], default_factory=dict)
     modules: tuple[OnDemand[ModuleField], ...] = about(
         "Kernel modules of your own, loaded before the network is built, for `queue` and `cc`: C files, or "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
 from netwarp.common.words import did_you_mean
 from netwarp.scenario.model.link import Link
@@ -194,5 +194,5 @@ def _from_line(value: Any) -> Any:
 
 TopologyField = Annotated[
     Topology,
-    BeforeValidator(_from_line, json_schema_input_type=Annotated[str, "line"] | Topology),
+    BeforeValidator(_from_line, json_schema_input_type=Annotated[str, Field(title="line or table")] | Topology),
 ]

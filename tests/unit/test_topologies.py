@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from ipaddress import ip_network
+from ipaddress import ip_interface, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +84,7 @@ def test_routes_over_a_fat_tree_use_every_core_switch() -> None:
     lab = build_lab(make_plan(scenario('"fat-tree k=4"', "h1", "h16")).runs[0])
     index = {end.index: link.ends[1 - place].node for link in lab.links for place, end in enumerate(link.ends)}
     devices = {(end.node, end.interface): end.index for link in lab.links for end in link.ends}
-    towards = {
-        end.node: end.addresses[0].split("/")[0] for link in lab.links for end in link.ends if end.node[0] == "h"
-    }
+    towards = {end.node: ip_interface(end.addresses[0]).ip for link in lab.links for end in link.ends}
 
     def up(node: str, target: str) -> str:
         here = [route for route in lab.routes if route.node == node and towards[target] in ip_network(route.prefix)]

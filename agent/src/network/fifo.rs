@@ -56,8 +56,9 @@ fn requests(lab: &Lab, end: &End) -> Option<Vec<Request>> {
 fn limit_of(queue: &Queue) -> Option<u32> {
     let words: Vec<&str> = queue.options.iter().map(String::as_str).collect();
     match (queue.kind.as_str(), words.as_slice()) {
-        ("pfifo", ["limit", limit]) if limit.bytes().all(|b| b.is_ascii_digit()) => {
-            limit.parse().ok()
+        ("pfifo", ["limit", limit]) => {
+            // tc takes a leading zero for a sign of another base.
+            limit.parse().ok().filter(|n: &u32| n.to_string() == *limit)
         }
         _ => None,
     }
@@ -86,6 +87,7 @@ mod tests {
         for (kind, options) in [
             ("pfifo", vec![]),
             ("pfifo", vec!["limit", "0x10"]),
+            ("pfifo", vec!["limit", "010"]),
             ("pfifo", vec!["limit", "+5"]),
             ("pfifo", vec!["limit", "4294967296"]),
             ("pfifo", vec!["limit", ""]),

@@ -49,7 +49,12 @@ def merged(network: Network, ends: Ends, swept: Iterable[str]) -> Merged:
 
 
 def _title(nodes: Sequence[str]) -> str:
-    return nodes[0] if len(nodes) == 1 else f"{nodes[0]}…{nodes[-1]}"
+    """The name of a group: `h1…16`, or `p1e1…p4e2` if more than the last number differs."""
+    if len(nodes) == 1:
+        return nodes[0]
+    first, last = (re.fullmatch(r"(\D*)(\d+)", node) for node in (nodes[0], nodes[-1]))
+    alike = first and last and first[1] == last[1]
+    return f"{nodes[0]}…{last[2] if alike and last else nodes[-1]}"
 
 
 def _size(nodes: Sequence[str], forwards: bool) -> str:

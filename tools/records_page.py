@@ -10,6 +10,7 @@ from netwarp.lab.disk import (
     SAMPLE_BYTES,
     SOCKET_BYTES,
 )
+from netwarp.store.queue_variables import REPORTED
 from netwarp.store.schemas import EXACT, TABLES
 
 OTHER_FILES = {
@@ -70,10 +71,21 @@ offers (its rate, its size, a response after each pause), or else what the slowe
 mean rate; if flows of TCP ask for more than a link carries, each gets the same share of what it asked. A packet has a
 row at each queue of its path, and every second data packet of TCP is acknowledged. Rows take {PACKET_BYTES} bytes in
 `packets`, {ACK_BYTES} in `acks`, {ARRIVAL_BYTES} in `arrivals`, {DATAGRAM_BYTES} in `datagrams`, {SOCKET_BYTES} in
-`sockets`, and {SAMPLE_BYTES} in `queues`, `links` and `pings`. Captures are not compressed. The estimate does not
-know drops and retransmissions, changes of flows, or what programs of the user send, which count as flows that fill
-the path; it says nothing of `netwarp exec`. In shipped scenarios and in `tests/e2e/test_disk_estimates.py` it is
-within a factor of two of what runs take; with offloads, whose aggregates are one row, they take less.
+`sockets`, and {SAMPLE_BYTES} in `queues`, `queue_states`, `links` and `pings`. Captures are not compressed. The
+estimate does not know drops and retransmissions, changes of flows, or what programs of the user send, which count as
+flows that fill the path; it says nothing of `netwarp exec`. In shipped scenarios and in
+`tests/e2e/test_disk_estimates.py` it is within a factor of two of what runs take; with offloads, whose aggregates are
+one row, they take less.
+"""
+
+_QUEUE_STATES = """
+## What queues report
+The names of `queue_states.arrows`, with the numbers that `tc -s` prints (TCA_STATS2 of linux/gen_stats.h). Reading
+them takes no time of the virtual clock and changes no packet's fate. A part is the whole discipline, one of its
+classes (of fq_codel and CAKE a flow queue that has or just had packets, of htb a class), or a tin. What happened "so
+far" counts from the set-up of the queue, so that the first sample may have packets of the kernel's own. A discipline
+of a module has the rows of the discipline whose name and structure it shares; others have none. Linux does not report
+RED's average: the figure `inside-LINK-NODE-average` is computed from `packets`, in the kernel's own arithmetic.
 """
 
 
@@ -109,6 +121,7 @@ def _page() -> Iterator[str]:
         yield "|---|---|---|---|"
         for c in table.columns:
             yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
+    yield from _queue_variables()
     yield _WHAT_REMAINS.removesuffix("\n")
     yield _HOW_MUCH
     yield "## Drop reasons"
@@ -130,3 +143,12 @@ def _page() -> Iterator[str]:
     for file, what in OTHER_FILES.items():
         yield f"| {', '.join(f'`{name}`' for name in file.split(', '))} | {what} |"
     yield _OTHER_VERSIONS.removesuffix("\n")
+
+
+def _queue_variables() -> Iterator[str]:
+    yield _QUEUE_STATES
+    yield "| queue | part | name | unit | meaning |"
+    yield "|---|---|---|---|---|"
+    for one in REPORTED:
+        for v in one.variables:
+            yield f"| {one.discipline} | {one.part} | `{v.name}` | {v.unit} | {v.meaning} |"

@@ -200,6 +200,16 @@ tables! {
         length_pkts: u32 = UInt32Builder, false, "packets", "queue length now";
         backlog_bytes: u32 = UInt32Builder, false, "bytes", "bytes queued now";
     }
+    /// `queue_states.arrows`: a number that a queueing discipline reports about its inner state, at one instant (agent, sampled, where the scenario asks for it).
+    queue_states<'r> {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        interface_index: u32 = UInt32Builder, false, "", "index of the interface, unique in the whole lab";
+        handle: u32 = UInt32Builder, false, "", "handle of the qdisc (major << 16), or number of its class (major << 16 | minor)";
+        kind: &'r str = StringBuilder, false, "", "pie, fq_codel, htb …";
+        tin: Option<u8> = UInt8Builder, true, "", "the tin of CAKE that it describes, from 0 as tc prints them; absent for other parts";
+        name: &'r str = StringBuilder, false, "", "its name: see below";
+        value: f64 = Float64Builder, false, "", "its value, in the unit that its name ends with";
+    }
     /// `links.arrows`: one node interface at one instant (agent, sampled).
     links {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";

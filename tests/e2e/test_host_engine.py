@@ -18,6 +18,7 @@ import pytest
 from e2e_command import Answer, finished, netwarp, start, times, wait_for, wait_until
 from e2e_headers import TCP, seen
 from e2e_scenarios import dumbbell
+from netwarp.analysis.queue.states import load_queue_states
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.common.agent import find_agent
 from netwarp.engines.tools import find_tools
@@ -109,7 +110,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result with a capture."""
     place = tmp_path_factory.mktemp("host")
     before = _listing()
-    answer = _run(_scenario(place / "s.toml"), place / "result", "--set", CAPTURES)
+    states = 'record.queue_states=["bottleneck:r1"]'
+    answer = _run(_scenario(place / "s.toml"), place / "result", "--set", CAPTURES, "--set", states)
     assert answer.code == 0, answer.err
     assert _listing() == before
     return place / "result"
@@ -135,6 +137,16 @@ def test_a_run_measures_and_says_what_it_is(result: Path) -> None:
     assert ("flow", "goodput_mbps") in metrics
     assert ("queue", "length_pkts_mean") in metrics
     assert not [metric for _, metric in metrics if metric.startswith("sojourn") or metric.startswith("rtt_us")]
+
+
+def test_states_of_queues_are_sampled(result: Path) -> None:
+    """The shaper is this kernel's htb as well: its class has sent what the interface has."""
+    run = _only(result)
+    (states,) = load_queue_states(run)
+    (sent,) = states.classes("htb", "sent_bytes").values()
+    links = run.scan("links").filter(interface_index=states.end.interface_index).sort("time_ns").collect()
+    assert sent["value"][-1] > 10**6
+    assert sent["value"][-1] == pytest.approx(links["tx_bytes"][-1], rel=0.01)
 
 
 def test_the_network_decides_what_a_flow_gets(result: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from e2e_command import Answer, finished, netwarp, wait_for, wait_until
 from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
+from netwarp.analysis.queue.states import load_queue_states
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.common.agent import find_agent
 from netwarp.store.run_status import RunStatus
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 CAPTURES = """
+queue_states = ["near:client", "far:bottleneck"]
 captures = [
   { at = "near:client", snap = 128, filter = "tcp or udp" },
   { at = "far:bottleneck", snap = 128, filter = "tcp or udp" },
@@ -137,6 +139,10 @@ def test_every_kind_of_flow_runs_between_machines(result: Path) -> None:
     ends = {end.interface_index for end in run.description.ends}
     assert set(run.scan("queues").collect()["interface_index"]) == ends
     assert set(run.scan("links").collect()["interface_index"]) == ends
+    states = {found.end.name: found for found in load_queue_states(run)}
+    assert set(states) == {"near:client", "far:bottleneck"}
+    for found in states.values():
+        assert max(frame["value"].max() for frame in found.classes("htb", "sent_pkts").values()) > 1000
     described = json.loads((run.path / "run.json").read_text())
     assert (described["engine"], described["clock"]) == ("ssh", "real")
     assert {f"{name}'s kernel" for name in NAMES} <= set(described["identity"])

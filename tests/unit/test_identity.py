@@ -102,6 +102,7 @@ VALUES: dict[str, TOML] = {
     "Record.exact": ("", "false"),
     "Record.sample": ("", "3ms"),
     "Record.keep": ("", "summary"),
+    "Record.queue_states": ("", '["n:h1"]'),
     "Capture.at": ("", '[{ at = "n:h3" }]'),
     "Capture.snap": ("", '[{ at = "n:h1", snap = 96 }]'),
     "Capture.filter": ("", '[{ at = "n:h1", filter = "icmp" }]'),

@@ -175,6 +175,8 @@ pub struct End {
     pub tc: Vec<String>,
     /// the direction that leaves this end: the device, or a netem at the peer's wire interface
     pub wire: Wire,
+    /// whether the inner state of its queue is sampled
+    pub queue_states: bool,
 }
 
 /// The rate of a link's sending end: an htb class, whose quantum is a full frame.

@@ -3,6 +3,8 @@
 pub mod captures;
 mod links;
 mod machine;
+mod queue_states;
+mod queue_variables;
 mod queues;
 mod sockets;
 mod sysctls;
@@ -22,6 +24,7 @@ pub struct Sampler<'a> {
     sysctls: Option<sysctls::Sysctls>,
     sockets: sockets::Sockets,
     queues: queues::Queues,
+    queue_states: Option<queue_states::QueueStates>,
     links: links::Links,
 }
 
@@ -36,6 +39,7 @@ impl<'a> Sampler<'a> {
                 .transpose()?,
             sockets: sockets::Sockets::open(network, lab, dir)?,
             queues: queues::Queues::open(network, lab, dir)?,
+            queue_states: queue_states::QueueStates::open(network, lab, dir)?,
             links: links::Links::open(network, lab, dir)?,
         })
     }
@@ -44,6 +48,9 @@ impl<'a> Sampler<'a> {
     pub fn sample(&mut self, time_ns: i64, last: bool) -> Result<()> {
         self.sockets.sample(time_ns)?;
         self.queues.sample(time_ns)?;
+        if let Some(states) = &mut self.queue_states {
+            states.sample(time_ns)?;
+        }
         self.links.sample(time_ns)?;
         if let Some(sysctls) = &mut self.sysctls {
             sysctls.sample(time_ns, last)?;
@@ -58,6 +65,9 @@ impl<'a> Sampler<'a> {
     pub fn finish(mut self) -> Result<()> {
         self.sockets.finish()?;
         self.queues.finish()?;
+        if let Some(states) = &mut self.queue_states {
+            states.finish()?;
+        }
         self.links.finish()?;
         if let Some(sysctls) = &mut self.sysctls {
             sysctls.finish()?;

@@ -22,6 +22,24 @@
 #define WEIGHTS		16		/* of the scheduler, in all */
 #define MIN_PKTS	2		/* with fewer in the queue none is dropped, as in RFC 8033, section 4.1 */
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+/* What is reported (tc -s, netwarp's queue_states), as in linux/pkt_sched.h since Linux 6.17. */
+struct tc_dualpi2_xstats {
+	__u32 prob;			/* p', in 2^32 - 1 */
+	__u32 delay_c;			/* us */
+	__u32 delay_l;			/* us */
+	__u32 packets_in_c;
+	__u32 packets_in_l;
+	__u32 maxq;
+	__u32 ecn_mark;
+	__u32 step_marks;
+	__s32 credit;
+	__u32 memory_used;
+	__u32 max_memory_used;
+	__u32 memory_limit;		/* 0: none */
+};
+#endif
+
 static uint limit = 10000;
 module_param(limit, uint, 0444);
 MODULE_PARM_DESC(limit, "packets in both queues");
@@ -58,6 +76,7 @@ struct dualpi2 {
 	s64 base;			/* p' */
 	u64 prev_us;			/* the delay at the last update */
 	s64 credit;			/* bytes of the L queue before one of the C queue's must go */
+	struct tc_dualpi2_xstats counts;
 };
 
 struct stamp {
@@ -81,14 +100,20 @@ static u8 ecn_of(struct sk_buff *skb)
 static int dualpi2_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct dualpi2 *q = qdisc_priv(sch);
+	struct tc_dualpi2_xstats *counts = &q->counts;
+	bool l4s = ecn_of(skb) & 1;	/* ECT(1) is 01 and CE is 11 */
 
 	if (sch->q.qlen >= limit)
 		return qdisc_drop(skb, sch, to_free);
 	stamp(skb)->ns = ktime_get_ns();
-	/* ECT(1) is 01 and CE is 11 */
-	__qdisc_enqueue_tail(skb, ecn_of(skb) & 1 ? &q->l.packets : &q->c.packets);
+	__qdisc_enqueue_tail(skb, l4s ? &q->l.packets : &q->c.packets);
 	qdisc_qstats_backlog_inc(sch, skb);
 	sch->q.qlen++;
+	counts->packets_in_l += l4s;
+	counts->packets_in_c += !l4s;
+	counts->maxq = max(counts->maxq, sch->q.qlen);
+	counts->memory_used += skb->truesize;
+	counts->max_memory_used = max(counts->max_memory_used, counts->memory_used);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -128,6 +153,11 @@ static struct subqueue *schedule_queue(struct dualpi2 *q)
 	return &q->c;
 }
 
+static void mark(struct dualpi2 *q, struct sk_buff *skb)
+{
+	q->counts.ecn_mark += INET_ECN_set_ce(skb);
+}
+
 /* Figures 5 and 7: what becomes of a packet of the L queue; false: dropped. */
 static bool pass_l(struct dualpi2 *q, struct sk_buff *skb, u64 waited_us)
 {
@@ -137,15 +167,17 @@ static bool pass_l(struct dualpi2 *q, struct sk_buff *skb, u64 waited_us)
 		/* The native AQM is a step, which a queue of one packet does not reach. */
 		bool native = waited_us > step_us && q->l.packets.qlen;
 
-		if (recur(&q->l, native ? ONE : coupled))
-			INET_ECN_set_ce(skb);
+		if (recur(&q->l, native ? ONE : coupled)) {
+			mark(q, skb);
+			q->counts.step_marks += native;
+		}
 		return true;
 	}
 	/* Overload: marks do not suffice, and L4S is dropped as Classic is. */
 	if (q->sch->q.qlen >= MIN_PKTS && recur(&q->l, classic))
 		return false;
 	if (recur(&q->l, coupled))
-		INET_ECN_set_ce(skb);
+		mark(q, skb);
 	return true;
 }
 
@@ -157,8 +189,10 @@ static bool pass_c(struct dualpi2 *q, struct sk_buff *skb)
 
 	if (!recur(&q->c, classic))
 		return true;
-	if (!overload && ecn_of(skb) != INET_ECN_NOT_ECT)
-		return INET_ECN_set_ce(skb);
+	if (!overload && ecn_of(skb) != INET_ECN_NOT_ECT) {
+		mark(q, skb);
+		return true;
+	}
 	return q->sch->q.qlen < MIN_PKTS;
 }
 
@@ -175,6 +209,7 @@ static struct sk_buff *dualpi2_dequeue(struct Qdisc *sch)
 		skb = __qdisc_dequeue_head(&from->packets);
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
+		q->counts.memory_used -= skb->truesize;
 		if (from == &q->l ? pass_l(q, skb, waited_us) : pass_c(q, skb))
 			break;
 		dropped++;
@@ -222,6 +257,18 @@ static void dualpi2_timer(struct timer_list *t)
 	rcu_read_unlock();
 }
 
+static int dualpi2_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	const struct dualpi2 *q = qdisc_priv(sch);
+	struct tc_dualpi2_xstats st = q->counts;
+
+	st.prob = min_t(s64, q->base * ((1LL << 32) / ONE), U32_MAX);
+	st.delay_c = delay_us(&q->c);
+	st.delay_l = delay_us(&q->l);
+	st.credit = clamp_t(s64, q->credit, S32_MIN, S32_MAX);
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
 static int dualpi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct dualpi2 *q = qdisc_priv(sch);
@@ -243,6 +290,7 @@ static void dualpi2_reset(struct Qdisc *sch)
 	q->base = 0;
 	q->prev_us = 0;
 	q->credit = 0;
+	q->counts.memory_used = 0;
 }
 
 static void dualpi2_destroy(struct Qdisc *sch)
@@ -265,6 +313,7 @@ static struct Qdisc_ops dualpi2_ops __read_mostly = {
 	.init		= dualpi2_init,
 	.reset		= dualpi2_reset,
 	.destroy	= dualpi2_destroy,
+	.dump_stats	= dualpi2_dump_stats,
 	.owner		= THIS_MODULE,
 };
 

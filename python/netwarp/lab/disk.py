@@ -26,7 +26,9 @@ PACKET_BYTES, ACK_BYTES, ARRIVAL_BYTES, DATAGRAM_BYTES = 9, 14, 5, 8
 """Bytes of a row on the disk, compressed, measured in the shipped scenarios: `packets`, `acks`, `arrivals`,
 `datagrams`."""
 SAMPLE_BYTES = 9
-"""Bytes of a row of `queues`, `links` or `pings`."""
+"""Bytes of a row of `queues`, `queue_states`, `links` or `pings`."""
+_STATE_ROWS = 20
+"""Rows of an end in `queue_states` at each sample: 12 with RED, 18 with fq_pie, 85 with the four tins of a CAKE."""
 SOCKET_BYTES = 28
 """Bytes of a row of `sockets`."""
 _TABLES_BYTES, _DOCUMENTS_BYTES = 60_000, 25_000
@@ -191,6 +193,7 @@ def _sampled_bytes(sizes: Sizes, *, exact: bool) -> float:
     sample_ns = scenario.record.sample_ns if exact or scenario.record.sample else SAMPLE_NS
     rows = sockets = pings = 0.0
     rows = 6.0 * len(scenario.links)  # of an interface two in `queues`, and one in `links`
+    rows += _STATE_ROWS * len(scenario.record.queue_states)
     for name, flow in scenario.flows.items():
         kind, path = kind_of(flow.tool), sizes.flow_path(name)
         own = flow.own_fields(path)

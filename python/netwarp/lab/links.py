@@ -105,6 +105,7 @@ def _build_end(
         queue=queue,
         raw=raw,
         tc=set_up(device, shaper, queue, raw, place),
+        queue_states=f"{name}:{node}" in network.scenario.record.queue_states,
         wire=wires[0],
     )
     later: list[LabChange] = []

@@ -184,6 +184,7 @@ class LabEnd(LabObject):
     wire: Annotated[
         LabWire, meaning("the direction that leaves this end: the device, or a netem at the peer's wire interface")
     ] = field(default_factory=LabWire)
+    queue_states: Annotated[Yes, meaning("whether the inner state of its queue is sampled")] = False
     name: Name | None = field(default=None, metadata=FOUND)
     found: Yes = field(default=False, metadata=FOUND)
     """Whether it was found after the run, not planned: its rate and delay are those given to tc, within its queue."""

@@ -324,6 +324,23 @@ QUEUES = Table(
     ),
 )
 
+QUEUE_STATES = Table(
+    "queue_states",
+    "a number that a queueing discipline reports about its inner state, at one instant",
+    "agent, sampled, where the scenario asks for it",
+    (
+        _TIME,
+        _INTERFACE,
+        column("handle", "u32", "", "handle of the qdisc (major << 16), or number of its class (major << 16 | minor)"),
+        column("kind", "utf8", "", "pie, fq_codel, htb …"),
+        column("tin", "u8?", "", "the tin of CAKE that it describes, from 0 as tc prints them; absent for other parts"),
+        column("name", "utf8", "", "its name: see below"),
+        column("value", "f64", "", "its value, in the unit that its name ends with"),
+    ),
+    "The ends of links that `queue_states` of `[record]` names have rows at each sample. If the handle has a minor\n"
+    "number, the row is of a class. The names are listed [below](#what-queues-report).",
+)
+
 LINKS = Table(
     "links",
     "one node interface at one instant",
@@ -530,6 +547,7 @@ TABLES: dict[str, Table] = {
         ENDPOINTS,
         SOCKETS,
         QUEUES,
+        QUEUE_STATES,
         LINKS,
         FLOWS,
         PINGS,

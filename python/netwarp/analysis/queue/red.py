@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.store.codes import Fate
+from netwarp.store.description import End
 from netwarp.values.qdisc import Qdisc
 from netwarp.values.units import parse_positive_rate
 
@@ -120,6 +121,28 @@ def backlog_found(packets: pl.DataFrame) -> Numbers:
     own = np.where(dropped, 0, packets["packet_bytes"].to_numpy().astype(np.int64))
     found: Numbers = packets["backlog_bytes"].to_numpy().astype(np.int64) - own
     return found
+
+
+def idle_ns(end: End, packets: pl.DataFrame, backlog: Numbers) -> Values:
+    """The time for which the link had been idle when each packet came; 0 if others waited or were being sent.
+
+    The end's rates must be known.
+    """
+    assert end.rates is not None
+    rates = pl.DataFrame(end.rates, schema={"dequeue_ns": pl.Int64, "rate_bps": pl.Float64}, orient="row")
+    sent = packets.drop_nulls("dequeue_ns").sort("dequeue_ns").join_asof(rates, on="dequeue_ns")
+    sent_at, bits, rate = (
+        sent["dequeue_ns"].to_numpy(),
+        sent["packet_bytes"].to_numpy() * 8.0,
+        sent["rate_bps"].to_numpy(),
+    )
+    free_at = np.append(np.maximum.accumulate(sent_at + bits / rate * 1e9), -np.inf)
+    arrivals = packets["enqueue_ns"].to_numpy()
+    # Before the first departure the index is -1, that of the last element, -inf.
+    last = np.searchsorted(sent_at, arrivals, side="left") - 1
+    # RED counts idleness up to each arrival, whatever its fate (red_end_of_idle_period()).
+    since = np.maximum(free_at[last], np.append(-np.inf, arrivals[:-1]))
+    return np.where(backlog == 0, np.maximum(arrivals - since, 0.0), 0.0)
 
 
 def drop_probabilities(red: Red, average_bytes: Values, dropped: NDArray[np.bool_]) -> Values:

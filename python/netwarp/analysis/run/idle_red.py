@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.analysis.queue.queues import CE
-from netwarp.analysis.queue.red import Numbers, Red, Values, averages, backlog_found, red_of
+from netwarp.analysis.queue.red import Red, averages, backlog_found, idle_ns, red_of
 from netwarp.store.codes import Fate
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
@@ -54,29 +54,10 @@ def _worst_stretch(red: Red, end: End, packets: pl.DataFrame) -> tuple[int, int]
     hit &= backlog == 0
     if not hit.any():
         return 0, 0
-    wrong = hit & (averages(red, backlog, _idle_ns(end, packets, backlog)) < red.min_bytes)
+    wrong = hit & (averages(red, backlog, idle_ns(end, packets, backlog)) < red.min_bytes)
     stretch = np.cumsum(backlog > 0)[wrong]
     if not len(stretch):
         return 0, 0
     _, firsts, counts = np.unique(stretch, return_index=True, return_counts=True)
     worst = int(np.argmax(counts))
     return int(packets["enqueue_ns"].to_numpy()[wrong][firsts[worst]]), int(counts[worst])
-
-
-def _idle_ns(end: End, packets: pl.DataFrame, backlog: Numbers) -> Values:
-    """The time for which the link had been idle when each packet came; 0 if others waited or were being sent."""
-    assert end.rates is not None
-    rates = pl.DataFrame(end.rates, schema={"dequeue_ns": pl.Int64, "rate_bps": pl.Float64}, orient="row")
-    sent = packets.drop_nulls("dequeue_ns").sort("dequeue_ns").join_asof(rates, on="dequeue_ns")
-    sent_at, bits, rate = (
-        sent["dequeue_ns"].to_numpy(),
-        sent["packet_bytes"].to_numpy() * 8.0,
-        sent["rate_bps"].to_numpy(),
-    )
-    free_at = np.append(np.maximum.accumulate(sent_at + bits / rate * 1e9), -np.inf)
-    arrivals = packets["enqueue_ns"].to_numpy()
-    # Before the first departure the index is -1, that of the last element, -inf.
-    last = np.searchsorted(sent_at, arrivals, side="left") - 1
-    # RED counts idleness up to each arrival, whatever its fate (red_end_of_idle_period()).
-    since = np.maximum(free_at[last], np.append(-np.inf, arrivals[:-1]))
-    return np.where(backlog == 0, np.maximum(arrivals - since, 0.0), 0.0)

@@ -26,6 +26,7 @@ from netwarp.values.constants import NS_PER_S
 _TIMES: Mapping[str, Sequence[str]] = {
     "sockets": ["time_ns"],
     "queues": ["time_ns"],
+    "queue_states": ["time_ns"],
     "links": ["time_ns"],
     "sysctls": ["time_ns"],
     "machine": ["time_ns"],
@@ -78,7 +79,7 @@ def _part(
     for name in _TIMES.get(table.name, ()):
         part = _with(part, name, _corrected(part[name], of.clock))
     match table.name:
-        case "queues" | "links":
+        case "queues" | "queue_states" | "links":
             indices = [of.indices.get(index, index) for index in part["interface_index"].to_pylist()]
             part = _with(part, "interface_index", pa.array(indices, pa.uint32()))
         case "datagrams":

@@ -30,5 +30,7 @@ def check_exec(scenario: Scenario, command: Exec) -> Iterator[tuple[Keys, str]]:
             )
     if scenario.record.captures:
         yield ("record", "captures"), "there are no links by name to capture at; start tcpdump in the command"
+    if scenario.record.queue_states:
+        yield ("record", "queue_states"), "there are no links by name; run `tc -s` in the command"
     if scenario.duration > MAX_RUN_NS:
         yield ("duration",), "is longer than 30 days; choose a shorter one"

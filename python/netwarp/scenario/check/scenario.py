@@ -5,8 +5,7 @@ Every check yields `(keys, sentence)`: the place in the file and what is wrong t
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from netwarp.flows import Flow, kind_of
 from netwarp.scenario.check.changes import check_changes
@@ -16,7 +15,7 @@ from netwarp.scenario.check.modules import check_modules
 from netwarp.scenario.check.nat import check_nat
 from netwarp.scenario.check.reach import links_between, unreachable
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
+from netwarp.scenario.model import MAX_RUN_NS, Scenario, Tuner
 from netwarp.scenario.source import Keys
 from netwarp.values.fields import NODE_WIRE, Sysctl
 from netwarp.values.units import format_duration
@@ -51,9 +50,11 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     yield from _check_flows(scenario)
     yield from check_changes(scenario)
     yield from _check_tuners(scenario)
-    captured = Counter(capture.at for capture in scenario.record.captures)
-    for index, capture in enumerate(scenario.record.captures):
-        yield from _check_capture(index, capture, scenario, captured)
+    captured = [capture.at for capture in scenario.record.captures]
+    for index, place in enumerate(captured):
+        yield from _check_place(("record", "captures", index, "at"), place, captured, scenario)
+    for index, place in enumerate(scenario.record.queue_states):
+        yield from _check_place(("record", "queue_states", index), place, scenario.record.queue_states, scenario)
 
 
 def _check_times(scenario: Scenario) -> Iterator[Found]:
@@ -194,11 +195,11 @@ def _check_sysctls(scenario: Scenario) -> Iterator[Found]:
             )
 
 
-def _check_capture(index: int, capture: Capture, scenario: Scenario, captured: Mapping[str, int]) -> Iterator[Found]:
-    keys: Keys = ("record", "captures", index, "at")
-    link_name, colon, node = capture.at.partition(":")
+def _check_place(keys: Keys, place: str, every: Sequence[str], scenario: Scenario) -> Iterator[Found]:
+    """Check that a place that is recorded is an end of a link, and is named once."""
+    link_name, colon, node = place.partition(":")
     if not colon or link_name not in scenario.links or node not in scenario.links[link_name].ends:
         places = [f"{name}:{end}" for name, link in scenario.links.items() for end in link.ends]
-        yield keys, f'"{capture.at}" is not a "link:node" of this scenario{did_you_mean(capture.at, places)}'
-    elif captured[capture.at] > 1:
-        yield keys, f'"{capture.at}" is captured twice'
+        yield keys, f'"{place}" is not a "link:node" of this scenario{did_you_mean(place, places)}'
+    elif every.count(place) > 1:
+        yield keys, f'"{place}" is {"captured" if "captures" in keys else "named"} twice'

@@ -151,6 +151,14 @@ class Record(Model):
         default=EVERYTHING,
     )
     captures: tuple[Capture, ...] = about("Packet captures.", [{"at": "bottleneck:r1"}], default=())
+    queue_states: tuple[Line, ...] = about(
+        "Ends of links, as `link:node`, at which each sample also has the inner state of the queue: PIE's probability, "
+        "CoDel's count, the tins of CAKE, the flow queues of fq_codel, the tokens of htb "
+        "([records.md](records.md#queue_statesarrows)).",
+        ["bottleneck:r1"],
+        refused=["bottleneck:r1", ["r1"]],
+        default=(),
+    )
 
     @property
     def sample_ns(self) -> int:

@@ -3,6 +3,7 @@
 from netwarp.plots.timeseries.kinds import (
     bbr,
     goodput,
+    inside,
     interfaces,
     iperf3,
     jain,
@@ -26,6 +27,7 @@ KINDS: tuple[Kind, ...] = (
     stack.KIND,
     jain.KIND,
     bbr.KIND,
+    inside.KIND,
     iperf3.KIND,
     interfaces.KIND,
 )

@@ -1,4 +1,5 @@
-"""How cost grows: the time of commands at three times the size over that at the size. Linear is 3, quadratic 9."""
+"""How cost grows: the time of commands at three times the size over that at the size. Linear is 3, quadratic 9; for
+stars, whose size grows tenfold, linear is 10."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from pathlib import Path
 from netwarp.analysis import analyse_run, check_run
 
 from bench import scenarios
-from bench.command import clocked, timed
+from bench.command import children_cpu_s, clocked, timed
 from bench.row import Row, measure
 from tests.e2e.e2e_networks import chain, star, tree
 
 RUNS = (100, 300, 900)
 FLOWS = (100, 300, 900)
 NODES = (50, 150, 450)
+HOSTS = (10, 100, 1000)
 
 
 @measure
@@ -53,6 +55,20 @@ def growth_of_networks(place: Path) -> Iterator[Row]:
         yield Row(
             f"{name} nodes, 2 s", clocked("run", str(place / "large.toml"), "--no-plots", "-o", str(place / name))
         )
+
+
+@measure
+def growth_of_stars(place: Path) -> Iterator[Row]:
+    """CPU time of `show` and of a machine, nearly all of which sets it up, for stars of more and more hosts."""
+    taken: dict[str, list[float]] = {"CPU of show of a star": [], "CPU of the machine of a star": []}
+    shown, machine = taken.values()
+    for hosts in HOSTS:
+        run = timed(scenarios.star(hosts), place / str(hosts), "--no-plots")
+        machine.append(run.cpu_s)
+        before = children_cpu_s()
+        clocked("show", str(place / str(hosts) / "scenario.toml"))
+        shown.append(children_cpu_s() - before)
+    yield from _rows(taken, HOSTS, "hosts")
 
 
 @measure

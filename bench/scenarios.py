@@ -56,3 +56,16 @@ def captured() -> str:
     text = dumbbell(rate="1gbit", duration="4s", queue="pfifo limit 800", flow='tool = "bulk"\ncount = 10', exact=False)
     wanted = '[{ at = "bottleneck:r1", snap = 65535 }, { at = "bottleneck:h2", snap = 96 }]'
     return text.replace("exact = false", f"exact = false\ncaptures = {wanted}")
+
+
+def star(hosts: int) -> str:
+    """A generated star with one ping."""
+    return f"""
+name = "star"
+duration = "1s"
+topology = "star n={hosts}"
+[flows.ping]
+from = "h1"
+to = "h{hosts}"
+tool = "ping"
+"""

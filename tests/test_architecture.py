@@ -53,6 +53,7 @@ STAGES = [
     "scenario.toml",
     "scenario.errors",
     "scenario.source",
+    "scenario.topologies",
     "scenario.model",
     "scenario.check",
     "scenario.load",

@@ -23,6 +23,7 @@ from tools import (
     rust_tables,
     rust_wire,
     scenario_page,
+    topologies_picture,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -47,6 +48,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/records.md": records_page.markdown,
     "docs/scenario.md": scenario_page.markdown,
     "packaging/netwarp.data/data/share/man/man1/netwarp.1": man_page.source,
+    "docs/topologies.svg": topologies_picture.svg,
     "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
 }
 """Each generated file, and the function that returns its text."""

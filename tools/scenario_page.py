@@ -19,6 +19,7 @@ from netwarp.scenario.model.link_presets import LINK_PRESETS
 from netwarp.scenario.model.node import Nat
 from netwarp.scenario.model.paths import toml
 from netwarp.scenario.model.schema import annotated_schema, title_of
+from netwarp.scenario.model.topology import Topology
 from netwarp.values.names import LABEL_RULE, NAME_RULE
 from pydantic import BaseModel
 
@@ -107,6 +108,7 @@ def sections() -> Iterator[Section]:
     yield Section("[run]", RunOptions, ("run",), {})
     yield Section("[record]", Record, ("record",), {})
     yield Section("[[record.captures]]", Capture, ("record", "captures", 0), {})
+    yield Section("[topology]", Topology, ("topology",), {"shape": "star", "n": 4})
     yield Section("[nodes.NAME]", Node, ("nodes", "h1"), {})
     yield Section("[nodes.NAME.nat]", Nat, ("nodes", "r1", "nat"), {})
     yield Section("[links.NAME]", Link, ("links", "bottleneck"), {})

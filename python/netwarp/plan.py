@@ -13,8 +13,9 @@ from netwarp.scenario.check.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.points.identity import KERNEL, key_of_kernel, with_kernel
-from netwarp.scenario.points.resolve import Resolver, SectionKey, canonical_json
+from netwarp.scenario.points.resolve import SectionKey, canonical_json
 from netwarp.scenario.points.sweep import axes_of, cases_of, check_given, points_of, with_swept_cases
+from netwarp.scenario.points.topologies import Resolvers
 from netwarp.values.json_values import Json
 
 ID_DIGITS = 12
@@ -98,12 +99,12 @@ def make_plan(
     numbers = tuple(asked)
     if not numbers or len(set(numbers)) != len(numbers):
         raise ScenarioError("a plan needs at least one seed, and each only once", scenario.source.label)
-    resolver = Resolver(scenario, axes)
+    resolvers = Resolvers(scenario, axes)
     prefixes: dict[str | None, Any] = {}
     runs: list[Run] = []
     for point in points_of(axes, chosen):
-        replaced = resolver.replacements(point)
-        if replaced is None:
+        resolver = resolvers.at(point)
+        if resolver is None or (replaced := resolver.replacements(point)) is None:
             continue
         kernel = replaced[(KERNEL,)].value if (KERNEL,) in replaced else scenario.kernel
         hashed = prefixes.setdefault(kernel, _prefix(with_kernel(identity or {}, kernel))).copy()
@@ -114,11 +115,11 @@ def make_plan(
             run_id = _with_seed(hashed, seed)
             digest = None if kernel is None else (identity or {}).get(key_of_kernel(kernel))
             runs.append(Run(run_id, values, case, seed, digest, partial(resolver.scenario, replaced, seed)))
-    if resolver.problems:
-        raise ScenarioError(resolver.problems, scenario.source.label)
+    if problems := resolvers.problems:
+        raise ScenarioError(problems, scenario.source.label)
     _refuse_same(runs, scenario)
     paths = tuple(axis.path for axis in axes)
-    return Plan(scenario, paths, tuple(runs), dict(identity or {}), tuple(resolver.sections()))
+    return Plan(scenario, paths, tuple(runs), dict(identity or {}), tuple(resolvers.sections()))
 
 
 def _prefix(identity: Mapping[str, str]) -> Any:

@@ -272,6 +272,7 @@ FILE_ONLY = {
 """Fields that only a longer file has."""
 NO_VALUES = {
     "Scenario.kernel": "see test_a_kernel_counts_by_its_digest",
+    "Scenario.topology": "see test_topologies.py, test_a_topology_counts_by_the_network_that_it_generates",
     "Module.place": "see test_module.py: a module counts by what its files say",
     "Trace.name": "see test_a_trace_counts_by_its_content",
     "Row.line": "see test_a_trace_counts_by_its_content",
@@ -301,7 +302,7 @@ TEXT_MODELS = (
 )
 """Models that a file writes as one value."""
 PLACES = {"nodes": "nodes.h3", "links": "links.m", "tuners": "tuners.used", "changes": "changes.0"}
-NOT_WALKED = ("cases", "expect", "figures")
+NOT_WALKED = ("cases", "expect", "figures", "topology")
 """Sections that do not count as a whole."""
 
 

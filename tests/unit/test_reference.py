@@ -79,7 +79,13 @@ def test_every_field_says_what_it_means_how_it_is_written_and_what_is_refused() 
 
 @pytest.mark.parametrize("text", EXAMPLES)
 @pytest.mark.slow
-def test_every_example_loads_and_is_valid_by_the_schema(text: str) -> None:
+def test_every_example_loads_and_is_valid_by_the_schema(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = "".join(f'<node id="{name}"/>' for name in ("h1", "h2", "r1"))
+    edges = '<edge source="h1" target="r1"/><edge source="r1" target="h2"/>'
+    (tmp_path / "abilene.graphml").write_text(f"<graphml><graph>{nodes}{edges}</graph></graphml>")
+    monkeypatch.chdir(tmp_path)
     make_plan(parse_scenario(text))
     VALIDATOR.validate(tomllib.loads(text))
 

@@ -12,10 +12,10 @@ from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
 from netwarp.store.held import refuse_other
 from netwarp.verify.against import moved, rows_of
 from netwarp.verify.formats import json_text, markdown
-from netwarp.verify.noise import noise_of
 from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge, program, within
 from netwarp.verify.rows.networks import dumbbell, flow, sharing
 from netwarp.verify.setting import Setting
+from netwarp.verify.variants import noise_of
 from netwarp.verify.verifier import Verified, scenario_of, verify
 
 ROW = Row("row", "A claim.", "RFC 1", "ms", {"a": 100.0}, within(1, "a reason"), Experiment("x"), lambda run: {})
@@ -73,7 +73,7 @@ def test_what_is_not_judged_is_not_run(tmp_path: Path) -> None:
 
 def test_noise_varies_every_link_that_does_not_vary_itself() -> None:
     experiment = dumbbell("noisy", flows=flow("bulk", "bulk"), duration="1s")
-    calm, noisy = scenario_of(experiment), scenario_of(experiment, noise=True)
+    calm, noisy = scenario_of(experiment), scenario_of(experiment, noisy=True)
     assert noise_of(calm) == noise_of(calm) and len(noise_of(calm)) == len(calm.links)
     amplitudes = [setting.rpartition("=")[2] for setting in noise_of(calm)]
     assert all(10 <= int(one.removesuffix("us")) <= 1000 for one in amplitudes) and len(set(amplitudes)) == 2
@@ -82,8 +82,16 @@ def test_noise_varies_every_link_that_does_not_vary_itself() -> None:
     own = dumbbell("noisy", flows=flow("bulk", "bulk"), duration="1s", sweep='"links.bottleneck.jitter" = ["2ms"]')
     assert [one.partition("=")[0] for one in noise_of(scenario_of(own))] == ["links.access.jitter"]
 
-    device = dumbbell("noisy", flows=flow("bulk", "bulk"), duration="1s", wire='wire = "device"')
-    assert [one.partition("=")[0] for one in noise_of(scenario_of(device))] == ["links.access.jitter"]
+
+def test_links_become_devices_unless_they_say_what_they_are() -> None:
+    plain = dumbbell("plain", flows=flow("bulk", "bulk"), duration="1s")
+    assert {link.wire for link in scenario_of(plain).links.values()} == {"netem"}
+    assert {link.wire for link in scenario_of(plain, noisy=True, devices=True).links.values()} == {"device"}
+    own = dumbbell("own", flows=flow("bulk", "bulk"), duration="1s", wire='wire = "netem"')
+    wires = {name: link.wire for name, link in scenario_of(own, devices=True).links.items()}
+    assert wires == {"access": "device", "bottleneck": "netem"}
+    assert HERE.head != replace(HERE, devices=True).head
+    assert replace(HERE, devices=True).words == "Linux 6.12.117-netwarp, on links that are devices"
 
 
 def test_noise_gives_starts_a_phase_only_where_they_have_none() -> None:

@@ -51,7 +51,7 @@ pub fn set_up(lab: &Lab, backend: &'static dyn Backend) -> Result<Network> {
                 .with_context(|| format!("interface {} of link {}", own.interface, of.name))?;
         }
         routes(&mut site)?;
-        tc::apply(&network, &site)?;
+        tc::apply(&network, &site, |_| true)?;
     }
     Ok(network)
 }

@@ -3,6 +3,7 @@
 mod address;
 mod bridge;
 pub mod device;
+mod fifo;
 mod flow_route;
 mod link;
 pub mod machine;
@@ -90,7 +91,10 @@ impl Network {
             }
         }
         each(&mut sites, |site| opportunity::apply(lab, site))?;
-        each(&mut sites, |site| tc::apply(&network, site))?;
+        each(&mut sites, |site| fifo::apply(lab, site))?;
+        each(&mut sites, |site| {
+            tc::apply(&network, site, |end| !fifo::is_usual(lab, end))
+        })?;
         Ok(network)
     }
 

@@ -10,15 +10,16 @@ use anyhow::{Context, Result, bail};
 use super::nodes::Network;
 use super::site::Site;
 use crate::backend::Backend;
-use crate::lab::Change;
+use crate::lab::{Change, End};
 use crate::tools;
 
-/// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: otherwise the lab would have
+/// Runs the tc lines of the chosen ends of a node in one `tc -batch`. A line that tc refuses fails the run: otherwise the lab would have
 /// another queue than it says.
-pub fn apply(network: &Network, node: &Site) -> Result<()> {
+pub fn apply(network: &Network, node: &Site, chosen: impl Fn(&End) -> bool) -> Result<()> {
     let lines: Vec<String> = node
         .ends
         .iter()
+        .filter(|(own, _)| chosen(own))
         .flat_map(|(own, _)| own.tc.clone())
         .collect();
     if lines.is_empty() {

@@ -9,7 +9,7 @@ from netwarp.scenario import Scenario
 from netwarp.values.json_values import as_table
 from netwarp.values.units import format_duration
 
-_LEFT_OUT = ("sweep", "cases", "presets", "expect", "views", "seeds", "baseline", "summary")
+_LEFT_OUT = ("topology", "sweep", "cases", "presets", "expect", "views", "seeds", "baseline", "summary")
 _MOST_CALL_BPS = 250_000
 _PAYLOAD_BYTES = 1448
 _DATA_CENTRE_NS = 5_000_000

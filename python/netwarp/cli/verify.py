@@ -5,7 +5,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -35,6 +35,7 @@ def verify(
     quick: Flag = False,
     complete: Flag = False,
     noise: Flag = False,
+    wire: Annotated[Literal["netem", "device"], Parameter(name="--wire")] = "netem",
     against: Annotated[Path | None, Parameter(name="--against")] = None,
     output: Output = None,
     jobs: Jobs = None,
@@ -58,6 +59,8 @@ def verify(
         All rows, also those that take long.
     noise
         With a jitter of 10 µs to 1 ms on every link. Rows whose values depend on exact times say so.
+    wire
+        What carries the packets of links that do not say it: with `device`, links are devices (docs/wires.md).
     against
         The validation.json of another result: also print which rows have moved since then.
     output
@@ -93,7 +96,7 @@ def verify(
         found = find_engine(engine, EngineOptions(kernel=kernel))
         place = output or new_directory("verify")
         release = find_kernel(kernel).version if found.spec.name == "uml" else platform.release()
-        setting = Setting(release, noise)
+        setting = Setting(release, noise, devices=wire == "device")
         refuse_other(place / "validation.json", setting.head)
         begun = time.monotonic()
         with Meter(stderr()) as meter:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netwarp.common import quantities
 from netwarp.lab_format.model import Lab, LabEnd, LabLink
@@ -10,9 +12,15 @@ from netwarp.lab_format.wires import PROPERTIES
 from netwarp.values.qdisc import Qdisc
 from netwarp.values.units import format_duration, format_rate
 
+MOST_LINKS = 24
+"""A list of more links cannot be read."""
+
 
 def draw(lab: Lab, width: int = 100) -> str:
-    """The network of a lab in at most `width` columns if possible, with rate, delay and queue of each link."""
+    """The network of a lab in at most `width` columns if possible, with rate, delay and queue of each link.
+
+    Of a network with more than `MOST_LINKS` links, those that are alike are listed once.
+    """
     chain = chain_of((node.name for node in lab.nodes), ((link.ends[0].node, link.ends[1].node) for link in lab.links))
     top = _draw_chain(chain, lab) if chain else []
     if top and max(map(len, top)) > width:
@@ -71,16 +79,34 @@ def _rate_text(end: LabEnd) -> str:
 
 def _list(lab: Lab) -> list[str]:
     """One block for each link, with a line for the rate, delay, queue and impairments of each direction."""
-    lines = []
-    for link in lab.links:
-        lines.append(f"{link.name}  (a device)" if link.device else link.name)
-        for end, peer in (link.ends, link.ends[::-1]):
-            queue = Qdisc.of(end.queue) or "raw tc"
-            times = sum(change.index == end.index for change in lab.changes)
-            later = f"  (changes {times} times)" if times > 1 else "  (changes once)" * times
-            hop = f"{end.node}:{end.interface} → {peer.node}"
-            lines.append(f"  {hop}  {_rate_text(end)}{_impairments(end)}  {queue}{later}")
-    return lines
+    changes = Counter(change.index for change in lab.changes)
+    alike: dict[object, list[LabLink]] = {}
+    for number, link in enumerate(lab.links):
+        kind = _kind(link, changes) if len(lab.links) > MOST_LINKS else number
+        alike.setdefault(kind, []).append(link)
+    return [line for links in alike.values() for line in _block(links, changes)]
+
+
+def _kind(link: LabLink, changes: Mapping[int, int]) -> object:
+    """What links have in common that are listed once: all but the numbers in the names of their nodes."""
+    names = [re.sub(r"\d+", "#", end.node) for end in link.ends]
+    return link.device, *names, *(_properties(end, changes) for end in link.ends)
+
+
+def _block(links: Sequence[LabLink], changes: Mapping[int, int]) -> Iterator[str]:
+    """The lines of links that are alike."""
+    first = links[0]
+    name = first.name if len(links) == 1 else f"{first.name} … {links[-1].name}, {len(links):,} links"
+    yield f"{name}  (a device)" if first.device else name
+    for end, peer in (first.ends, first.ends[::-1]):
+        hop = f"{end.node}:{end.interface} → {peer.node}"
+        yield f"  {hop}{' …' if len(links) > 1 else ''}  {_properties(end, changes)}"
+
+
+def _properties(end: LabEnd, changes: Mapping[int, int]) -> str:
+    times = changes.get(end.index, 0)
+    later = f"  (changes {times} times)" if times > 1 else "  (changes once)" * times
+    return f"{_rate_text(end)}{_impairments(end)}  {Qdisc.of(end.queue) or 'raw tc'}{later}"
 
 
 def _impairments(end: LabEnd) -> str:

@@ -8,15 +8,16 @@ from markupsafe import Markup
 
 from netwarp.common.quantities import count, duration, rate
 from netwarp.report.layout import Place, places
+from netwarp.report.merged import merged
 from netwarp.store.network import Link, LinkDirection, Network
 
 MAX_NODES = 24
-"""A drawing of more nodes cannot be read; the table of links has them all."""
+"""A drawing of more nodes cannot be read; like ones are merged, and the table of links has them all."""
 
 Text = tuple[str, Markup]
 """A line of a label and its look."""
 
-_NODE_W, _NODE_H, _NODE_CHARS = 76, 36, 10
+_NODE_W, _NODE_H, _NODE_CHARS, _WIDE_CHARS = 76, 36, 10, 8
 _LINE_H, _CHAR_W = 15, 6.4
 _LABEL_CHARS, _TAG_CHARS = 30, 22
 _MARGIN, _BEND = 14, 46.0
@@ -34,19 +35,29 @@ class _Drawing:
 
     network: Network
     where: Mapping[str, Place]
-    labels: Mapping[str, Sequence[Text]]
+    labels: Sequence[Sequence[Text]]
     tags: Mapping[str, Sequence[str]]
     standing: bool
 
     @property
     def widest(self) -> float:
         """The width of the widest label."""
-        return max((len(text) for label in self.labels.values() for text, _ in label), default=10) * _CHAR_W
+        return max((len(text) for label in self.labels for text, _ in label), default=10) * _CHAR_W
 
     @property
     def tallest(self) -> float:
         """The height of the tallest label."""
-        return max((len(label) for label in self.labels.values()), default=1) * _LINE_H
+        return max((len(label) for label in self.labels), default=1) * _LINE_H
+
+    @property
+    def lines_below(self) -> int:
+        """The most lines of text beside a node."""
+        return max(map(len, self.tags.values()), default=0)
+
+    @property
+    def widest_tag(self) -> float:
+        """The width of the widest line of text beside a node."""
+        return max((len(text) for lines in self.tags.values() for text in lines), default=0) * _CHAR_W
 
     @cached_property
     def centres(self) -> dict[str, tuple[float, float]]:
@@ -63,10 +74,12 @@ class _Drawing:
     def box(self) -> tuple[float, float, float, float]:
         """Left, top, width and height of the whole drawing."""
         xs, ys = zip(*self.centres.values(), strict=True)
-        beside = max(self.widest - _NODE_W / 2 + 14, 0) if self.standing else 0
+        right = max(self.widest + 14 - _NODE_W / 2, self.widest_tag + 10, 0)
+        outside = max((self.widest_tag - _NODE_W) / 2 - _MARGIN, 0)
+        before, beside = (0, right) if self.standing else (outside, outside)
         above = 0 if self.standing else max(self.tallest - _NODE_H / 2 + 4, 0)
-        below = 0 if self.standing else 2 * _LINE_H
-        left, top = min(xs) - _NODE_W / 2 - _MARGIN, min(ys) - _NODE_H / 2 - _MARGIN - above
+        below = 0 if self.standing else max(self.lines_below, 2) * _LINE_H
+        left, top = min(xs) - _NODE_W / 2 - _MARGIN - before, min(ys) - _NODE_H / 2 - _MARGIN - above
         return (
             left,
             top,
@@ -78,16 +91,20 @@ class _Drawing:
 def draw(
     network: Network, ends: Mapping[str, tuple[str, str]], swept: Mapping[str, str]
 ) -> tuple[Markup, Markup] | None:
-    """Draw the network in landscape and in portrait; None if it has too many nodes.
+    """Draw the network in landscape and in portrait, a large one `merged`; None if it has too many nodes even then.
 
     `ends` has the nodes from and to which data goes, by the flows' name; `swept` describes the values of a link's
     property, by its path (`links.bottleneck.queue` → `5 values`).
     """
+    about: Mapping[str, Sequence[str]] = {}
+    if len(network.nodes) > MAX_NODES:
+        large = merged(network, ends, swept)
+        network, ends, about = large.network, large.ends, large.tags
     if not 0 < len(network.nodes) <= MAX_NODES:
         return None
     where = places(network, [source for source, _ in ends.values()])
-    labels = {link.name: _label(link, swept) for link in network.links}
-    tags = {node: _tags(node, ends) for node in network.nodes}
+    labels = [_label(link, swept) for link in network.links]
+    tags = {node: [*about.get(node, ()), *_tags(node, ends)] for node in network.nodes}
     lying, standing = (_svg(_Drawing(network, where, labels, tags, upright)) for upright in (False, True))
     return lying, standing
 
@@ -109,7 +126,7 @@ def _links(drawing: _Drawing) -> Iterator[Markup]:
     """Draw lines first, then labels, so that no line crosses a word; links between the same nodes bend apart."""
     twins: dict[frozenset[str], int] = {}
     texts: list[Markup] = []
-    for link in drawing.network.links:
+    for link, label in zip(drawing.network.links, drawing.labels, strict=True):
         one, other = link.directions[0].source, link.directions[0].target
         pair = frozenset((one, other))
         twins[pair] = twins.get(pair, -1) + 1
@@ -122,7 +139,7 @@ def _links(drawing: _Drawing) -> Iterator[Markup]:
         outer = drawing.where[one][1] - drawing.where[other][1]
         share = 0.5 if outer == 0 else 0.38 if outer > 0 else 0.62
         x, y = x1 + (x2 - x1) * share + dx / 2, y1 + (y2 - y1) * share + dy / 2
-        texts += _text(drawing.labels[link.name], x, y, drawing.standing, slanting=outer != 0)
+        texts += _text(label, x, y, drawing.standing, slanting=outer != 0)
     yield from texts
 
 
@@ -145,7 +162,7 @@ def _node(drawing: _Drawing, name: str) -> Iterator[Markup]:
     forwards = name in drawing.network.forwarding
     yield Markup(
         '<g><title>{}</title><rect x="{:.1f}" y="{:.1f}" width="{}" height="{}" rx="{}" fill="{}" stroke="#33475b" '
-        'stroke-width="1.5"/><text x="{:.1f}" y="{:.1f}" text-anchor="middle" font-weight="600" font-size="13" '
+        'stroke-width="1.5"/><text x="{:.1f}" y="{:.1f}" text-anchor="middle" font-weight="600" font-size="{}" '
         'fill="#1b2733">{}</text></g>'
     ).format(
         f"{name} ({'forwards' if forwards else 'host'})",
@@ -157,6 +174,7 @@ def _node(drawing: _Drawing, name: str) -> Iterator[Markup]:
         "#e8edf2" if forwards else "#ffffff",
         x,
         y + 4.5,
+        13 if len(name) <= _WIDE_CHARS else 11,
         _cut(name, _NODE_CHARS),
     )
     tags = drawing.tags[name]

@@ -29,7 +29,7 @@ class Source:
 
     `overrides` maps dotted keys to the option that set them, as it was given (`--set PATH=VALUE`); `settings` are the
     same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are searched in `folder`, those
-    that settings name in `elsewhere`.
+    that settings name in `elsewhere`. `written` is the data without the nodes and links that its topology generates.
     """
 
     label: str
@@ -39,6 +39,7 @@ class Source:
     settings: tuple[str, ...] = ()
     folder: Path = Path()
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
+    written: JsonObject = field(default_factory=dict, repr=False)
 
     def folder_of(self, place: str) -> Path:
         """The folder in which the file of this name is searched."""

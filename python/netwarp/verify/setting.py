@@ -1,4 +1,4 @@
-"""Where rows are measured: on which kernel, and with or without noise."""
+"""Where rows are measured: on which kernel, with or without noise, and on which wires."""
 
 from __future__ import annotations
 
@@ -13,20 +13,27 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class Setting:
-    """`release` is that of the kernel, such as 6.12.117-netwarp; with `noise`, links and starts vary (`noise.py`)."""
+    """`release` is that of the kernel, such as 6.12.117-netwarp; with `noise`, links and starts vary (`variants.py`).
+
+    With `devices`, links are devices unless they say otherwise.
+    """
 
     release: str
     noise: bool = False
+    devices: bool = False
 
     @property
     def words(self) -> str:
         """The setting in words, for the page."""
-        return f"Linux {self.release}{', with noise' if self.noise else ''}"
+        return (
+            f"Linux {self.release}{', with noise' if self.noise else ''}"
+            f"{', on links that are devices' if self.devices else ''}"
+        )
 
     @property
     def head(self) -> dict[str, Json]:
         """The head of `validation.json`."""
-        return {"release": self.release, "noise": self.noise}
+        return {"release": self.release, "noise": self.noise, "devices": self.devices}
 
     def leaves_out(self, row: Row) -> str:
         """Why a row is not judged here; empty if it is."""

@@ -12,9 +12,9 @@ from netwarp.scenario import Scenario, load_scenario, parse_scenario
 from netwarp.steps.evaluation import Study
 from netwarp.store.files import make_folder
 from netwarp.store.run_status import RunStatus
-from netwarp.verify.noise import noise_of
 from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge
 from netwarp.verify.setting import Setting
+from netwarp.verify.variants import devices_of, noise_of
 
 Make = Callable[[Scenario, Path], Study]
 """Makes the study of a scenario in a directory."""
@@ -51,7 +51,7 @@ def verify(
     make_folder(directory)  # also if no row has an experiment, since the page goes there
     for number, experiment in enumerate(wanted):
         begun(number, len(wanted), experiment.name)
-        study = make(scenario_of(experiment, noise=setting.noise), directory / experiment.name)
+        study = make(scenario_of(experiment, noisy=setting.noise, devices=setting.devices), directory / experiment.name)
         if study.execution.interrupted:
             raise InterruptedByUser
         studies[experiment] = study
@@ -62,10 +62,11 @@ def verify(
     ]
 
 
-def scenario_of(experiment: Experiment, *, noise: bool = False) -> Scenario:
-    """The scenario of an experiment. Raises ScenarioError."""
+def scenario_of(experiment: Experiment, *, noisy: bool = False, devices: bool = False) -> Scenario:
+    """The scenario of an experiment, with or without noise, and on netem or devices. Raises ScenarioError."""
     scenario = _load(experiment, experiment.settings)
-    return _load(experiment, (*experiment.settings, *noise_of(scenario))) if noise else scenario
+    changed = (*(noise_of(scenario) if noisy else ()), *(devices_of(scenario) if devices else ()))
+    return _load(experiment, (*experiment.settings, *changed)) if changed else scenario
 
 
 def _load(experiment: Experiment, settings: Sequence[str]) -> Scenario:

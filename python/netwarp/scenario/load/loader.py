@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
@@ -20,6 +21,7 @@ from netwarp.scenario.check.scenario import check_scenario
 from netwarp.scenario.check.study import check_study, paths_of
 from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.load.explain import explain
+from netwarp.scenario.load.topology import TopologyError, as_table_of_topology, with_topology
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.exec_scenario import ExecScenario
 from netwarp.scenario.model.paths import keys_or_reason, parse_setting, resolve_path, swept_path, with_value
@@ -78,16 +80,24 @@ def parse_scenario(
     except TomlError as error:
         raise ScenarioError([Problem(str(error), line=error.line)], label) from None
     _refuse_beyond_bounds(Source(label, text, data))
-    data = with_presets(data)
-    changed, overrides = _apply(data, settings)
-    source = Source(label, text, changed, overrides, tuple(settings), folder, elsewhere or {})
+    own = data = as_table_of_topology(with_presets(data))
+    source = Source(label, text, data, {}, tuple(settings), folder, elsewhere or {})
+    # Settings of the topology first: they decide which nodes and links the others may name.
+    of_topology = [setting for setting in settings if setting.split("=")[0].split(".")[0].strip() == "topology"]
+    others = [setting for setting in settings if setting not in of_topology]
+    data, first = _apply(data, of_topology, {})
+    made = generated(replace(source, overrides=first), data).data if others and "topology" in data else {}
+    changed, second = _apply(data, others, {name: made[name] for name in ("nodes", "links") if name in made})
+    source = generated(replace(source, overrides={**first, **second}), changed)
     _refuse_beyond_bounds(source)
     try:
         return validate(source)
     except ScenarioError as error:
-        if all(problem.origin for problem in error.problems) or not _is_valid(Source(label, text, data, folder=folder)):
+        if all(problem.origin for problem in error.problems) or not _is_valid(
+            Source(label, text, {}, folder=folder), own
+        ):
             raise
-        given = " ".join(overrides.values())
+        given = " ".join(source.overrides.values())
         cause = Problem(f"the file is valid by itself; the problem comes from {given}", origin=COMMAND_LINE)
         raise ScenarioError([*error.problems, cause], label) from None
 
@@ -114,9 +124,18 @@ def _texts(value: Any) -> Iterator[str]:
             yield from (text for each in value.values() for text in _texts(each))
 
 
-def _is_valid(source: Source) -> bool:
+def generated(source: Source, written: JsonObject) -> Source:
+    """The source with these data, and with the nodes and links that their topology generates. Raises ScenarioError."""
+    source = replace(source, data=written, written=written)
     try:
-        validate(source)
+        return replace(source, data=with_topology(written, source.context))
+    except TopologyError as error:
+        raise ScenarioError(problems_at(error.found, source), source.label) from None
+
+
+def _is_valid(source: Source, written: JsonObject) -> bool:
+    try:
+        validate(generated(source, written))
     except ScenarioError:
         return False
     return True
@@ -156,7 +175,10 @@ def _locate(keys: Keys, message: str, source: Source) -> Problem:
     for path, given in source.overrides.items():
         if where == path or where.startswith(path + ".") or path.startswith(where + "."):
             return Problem(message, given, None, COMMAND_LINE)
-    return Problem(message, where, source.line_of(keys))
+    line = source.line_of(keys)
+    if line is None and keys[:1] in {("nodes",), ("links",)}:
+        line = source.line_of(("topology",))
+    return Problem(message, where, line)
 
 
 def _quoted(key: str | int) -> str:
@@ -209,9 +231,9 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _apply(data: dict[str, Json], settings: Sequence[str]) -> tuple[dict[str, Json], dict[str, str]]:
+def _apply(data: dict[str, Json], settings: Sequence[str], made: JsonObject) -> tuple[dict[str, Json], dict[str, str]]:
     """Data with the settings applied, and the option that gave each. A setting of a swept path reduces its axis to
-    this one value."""
+    this one value. `made` are the tables of all nodes and links, if a topology generates some."""
     overrides: dict[str, str] = {}
     problems: list[Problem] = []
     own_tuners = set(_table(data, "tuners"))
@@ -220,16 +242,16 @@ def _apply(data: dict[str, Json], settings: Sequence[str]) -> tuple[dict[str, Js
         try:
             path, value = parse_setting(setting)
             if axis := swept_path(path):
-                data = _sweep(data, axis, _several(value))
+                data = _sweep(data, axis, _several(value), made)
                 overrides[f'sweep."{axis}"'] = given
                 continue
             if path.startswith(_CASES):
-                data, replaced = _in_cases(data, path.removeprefix(_CASES), value)
+                data, replaced = _in_cases(data, path.removeprefix(_CASES), value, made)
                 overrides |= dict.fromkeys(replaced, given)
                 continue
             data = _with_tuner(path, data)
-            keys = _tuner(path) or resolve_path(path, data, sweepable=False)
-            data = _set(data, keys, value)
+            keys = _tuner(path) or resolve_path(path, {**data, **made}, sweepable=False)
+            data = as_table_of_topology(_set(data, keys, value, made))
             overrides[".".join(keys)] = given
         except ValueError as error:
             problems.append(Problem(str(error), given, None, COMMAND_LINE))
@@ -290,14 +312,15 @@ def _unused_tuners(data: JsonObject, own: set[str]) -> list[str]:
     return [name for name in added if name not in used]
 
 
-def _in_cases(data: dict[str, Json], path: str, value: Any) -> tuple[dict[str, Json], list[str]]:
+def _in_cases(data: dict[str, Json], path: str, value: Any, made: JsonObject) -> tuple[dict[str, Json], list[str]]:
     """Data in which the cases that set this path set it to this value, and the places that were changed."""
-    keys = resolve_path(path, data, sweepable=False)
+    known = {**data, **made}
+    keys = resolve_path(path, known, sweepable=False)
     cases: list[Json] = []
     changed: list[str] = []
     for number, case in enumerate(as_list(data.get("cases"))):
         settings = as_table(as_table(case).get("set"))
-        own = next((each for each in settings if _names(each, keys, data)), None)
+        own = next((each for each in settings if _names(each, keys, known)), None)
         cases.append(case if own is None else {**as_table(case), "set": {**settings, own: value}})
         changed += [] if own is None else [f'cases.{number}.set."{own}"']
     if not changed:
@@ -305,18 +328,18 @@ def _in_cases(data: dict[str, Json], path: str, value: Any) -> tuple[dict[str, J
     return {**data, "cases": cases}, changed
 
 
-def _sweep(data: dict[str, Json], axis: str, values: Any) -> dict[str, Json]:
+def _sweep(data: dict[str, Json], axis: str, values: Any, made: JsonObject) -> dict[str, Json]:
     """Data with the axis: it replaces the file's axis of the same path, or comes last."""
     if not isinstance(values, list):
         raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
-    keys = resolve_path(axis, data)
-    own = (path for path in _table(data, "sweep") if _names(path, keys, data))
+    keys = resolve_path(axis, {**data, **made})
+    own = (path for path in _table(data, "sweep") if _names(path, keys, {**data, **made}))
     return _put(data, ("sweep", next(own, axis)), values)
 
 
-def _set(data: dict[str, Json], keys: tuple[str, ...], value: Any) -> dict[str, Json]:
+def _set(data: dict[str, Json], keys: tuple[str, ...], value: Any, made: JsonObject) -> dict[str, Json]:
     for path in _table(data, "sweep"):
-        swept = keys_or_reason(path, data)
+        swept = keys_or_reason(path, {**data, **made})
         if isinstance(swept, str):
             continue  # reported with the file's other problems
         if swept == keys:

@@ -14,12 +14,14 @@ from netwarp.lab_format.wires import BY_NAME
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
 from netwarp.scenario.model.exec import Exec
+from netwarp.scenario.model.topology import LINK_FIELDS, Topology
 from netwarp.scenario.source import split_dotted
 from netwarp.scenario.toml import TomlSyntaxError, parse_toml
+from netwarp.scenario.topologies import KINDS
 from netwarp.values.json_values import Json, JsonObject, as_table
 
 PLAIN = ("duration", "warmup", "modules", "kernel")
-SET_ONLY = ("name", "summary", "seeds", "figures", "views", "baseline")
+SET_ONLY = ("name", "summary", "seeds", "figures", "views", "baseline", "topology")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record, "exec": Exec}
 DIRECTED = ("rate", *BY_NAME, "queue", "trace", "outage")
 _LIST_OF_WORDS = re.compile(r"""\[([^][{}"']+)\]""")
@@ -43,15 +45,20 @@ def resolve_path(path: str, data: JsonObject, sweepable: bool = True) -> tuple[s
     head, *rest = split_dotted(path)
     if head == "seeds" and sweepable:
         raise ValueError("seeds are not swept: every point runs with every seed of the scenario's `seeds`")
-    if head in PLAIN or (head in SET_ONLY and not sweepable):
+    if head in PLAIN or (head in SET_ONLY and not sweepable and (head != "topology" or not rest)):
         return _exactly(path, head, rest)
     if head == "exec" and rest[:1] == ["env"] and len(rest) == 2:
         return (head, *rest)
     if head in GROUPS:
         _field(path, head, rest, list(GROUPS[head].model_fields), 1)
         return (head, *rest)
+    if head == "topology" and not rest:
+        raise ValueError('a topology is swept by its fields, such as "topology.n"')
+    if head == "topology":
+        _of_topology(path, rest)
+        return (head, *rest)
     if head not in _FIELDS:
-        known = [*PLAIN, *GROUPS, *_FIELDS, *(() if sweepable else SET_ONLY)]
+        known = [*PLAIN, *GROUPS, *_FIELDS, "topology", *(() if sweepable else SET_ONLY)]
         raise ValueError(f'"{head}" is not part of a scenario that can be set{did_you_mean(head, known)}')
     return (head, *_named(path, head, rest, data))
 
@@ -60,6 +67,15 @@ def _exactly(path: str, head: str, rest: list[str]) -> tuple[str, ...]:
     if rest:
         raise ValueError(f'"{path}" goes too deep; "{head}" is a single value')
     return (head,)
+
+
+def _of_topology(path: str, rest: list[str]) -> None:
+    """Check the keys of a path below `topology`."""
+    _field(path, "topology", rest, Topology.model_fields, 3)
+    if rest[0] not in KINDS:
+        _field(path, "topology", rest, Topology.model_fields, 1)
+    elif len(rest) > 1:
+        _field(path, f"topology.{rest[0]}", rest[1:], LINK_FIELDS, 2 if rest[1] in DIRECTED else 1)
 
 
 def _named(path: str, head: str, rest: list[str], data: JsonObject) -> list[str]:
@@ -143,6 +159,13 @@ def _directions(field: str, plain: Json, rest: list[str]) -> dict[str, Json]:
     return {"forward": plain} if field == "queue" else {"forward": plain, "reverse": plain}
 
 
+def expanded_directions(field: str, plain: Json, value: Json) -> Json:
+    """The value of a field in place of `plain`; one of a single direction keeps that of the other."""
+    if field not in DIRECTED or not isinstance(value, Mapping) or plain is None:
+        return value
+    return {**(plain if isinstance(plain, Mapping) else _directions(field, plain, ["forward"])), **value}
+
+
 def section_of(keys: tuple[str, ...]) -> tuple[str, ...]:
     """The part of a scenario that is validated as one piece: `("links", "bottleneck")`, `("run",)`, `("duration",)`."""
     return keys[:2] if keys[0] in SECTIONS else keys[:1]
@@ -214,6 +237,8 @@ def settable_paths(data: JsonObject) -> Iterator[str]:
     for group, model in GROUPS.items():
         if group != "exec" or "exec" in data:
             yield from (f"{group}.{field}" for field in model.model_fields)
+    if "topology" in data:
+        yield from (f"topology.{field}" for field in Topology.model_fields)
     for section, fields in _FIELDS.items():
         table = data.get(section)
         names = range(len(table)) if isinstance(table, list) else table if isinstance(table, Mapping) else ()

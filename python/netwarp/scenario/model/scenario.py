@@ -16,6 +16,7 @@ from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.run import Record, RunOptions
 from netwarp.scenario.model.study import Case, Expectation, Seeds
+from netwarp.scenario.model.topology import TopologyField
 from netwarp.scenario.model.views import view_name
 from netwarp.scenario.model.workload import Workload, of_flows
 from netwarp.scenario.source import Source
@@ -60,8 +61,22 @@ class Scenario(Model):
         "Start phases, memory, real-time limit, tuner.", {"start_jitter": "20ms"}, default=RunOptions()
     )
     record: Record = about("Which records and captures are written.", {"exact": False}, default=Record())
-    nodes: dict[Name, OnDemand[Node]] = about("Hosts and routers by name.", refused=[{}], min_length=1)
-    links: dict[Name, OnDemand[Link]] = about("Links by name.", refused=[{}], min_length=1)
+    topology: OnDemand[TopologyField] | None = about(
+        "A generated network, in place of nodes and links or beside them: a line or a table (below).",
+        "fat-tree k=4",
+        refused=["fat-tree k=3", "fat-tree 4", "mesh n=4"],
+        default=None,
+    )
+    nodes: dict[Name, OnDemand[Node]] = about(
+        "Hosts and routers by name; with a `topology`, further ones, and fields of those that it generates.",
+        refused=[{}],
+        min_length=1,
+    )
+    links: dict[Name, OnDemand[Link]] = about(
+        "Links by name; with a `topology`, further ones, and fields of those that it generates.",
+        refused=[{}],
+        min_length=1,
+    )
     flows: dict[Name, OnDemand[Flow]] = about("Traffic: groups of flows by name.", refused=[{}], default_factory=dict)
     modules: tuple[OnDemand[ModuleField], ...] = about(
         "Kernel modules of your own, loaded before the network is built, for `queue` and `cc`: C files, or "

@@ -11,6 +11,8 @@ from netwarp.scenario.model.views import known_views
 from netwarp.values.units import format_duration, format_percent
 
 _DIRECTED = "Directed_"
+_OF_A_NETWORK = ("nodes", "links")
+"""Tables that a scenario needs unless its topology generates them."""
 NOTES = ("refused", "beside")
 """Keys of fields for the reference page that are not part of JSON Schema."""
 
@@ -18,7 +20,12 @@ NOTES = ("refused", "beside")
 def scenario_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a scenario file: completion and checks while typing, in editors that know TOML."""
     schema: dict[str, Any] = _without(annotated_schema(), NOTES)
-    return schema
+    always = [name for name in schema["required"] if name not in _OF_A_NETWORK]
+    network = [{"required": ["topology"]}, {"required": [*_OF_A_NETWORK]}]
+    link = schema["$defs"]["Link"]
+    # A link of the topology has its ends already.
+    link["required"] = [name for name in link["required"] if name != "ends"]
+    return schema | {"required": always, "anyOf": network}
 
 
 def annotated_schema() -> dict[str, Any]:

@@ -103,11 +103,12 @@ def _find(value: str, folder: Path) -> Path:
 
 
 def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
-    """The files that a scenario's data names as traces, or as times or sizes of transfers, also in sweeps and cases,
+    """The files that a scenario's data names as traces, its topology, or times or sizes of transfers, also in sweeps,
     without shipped ones: the name under which a result keeps it → its content."""
     named = [as_table(link).get("trace") for link in as_table(data.get("links")).values()]
     named += [as_table(flow).get(field) for flow in as_table(data.get("flows")).values() for field in _OF_FLOWS]
-    named += [value for path, value in varied(data) if _is_trace(path)]
+    named += [as_table(data.get("topology")).get("file")]
+    named += [value for path, value in varied(data) if _is_file(path)]
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
     paths = {kept_name(value): _find(value, folder_of(value)) for value in values if isinstance(value, str)}
     shipped = set(shipped_traces().values())
@@ -115,9 +116,9 @@ def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
     return {name: read_file(path, MAX_BYTES) for name, path in kept.items()}
 
 
-def _is_trace(path: str) -> bool:
+def _is_file(path: str) -> bool:
     keys = path.split(".")
-    return "trace" in keys or (keys[0] == "flows" and keys[-1] in _OF_FLOWS)
+    return keys == ["topology", "file"] or "trace" in keys or (keys[0] == "flows" and keys[-1] in _OF_FLOWS)
 
 
 def load_trace(value: object, folder: Path) -> Trace:

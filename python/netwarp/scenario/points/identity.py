@@ -9,6 +9,7 @@ UNCOUNTED: Mapping[str, str] = {
     "summary": "is for people",
     "seeds": "a run has one of them, which is hashed beside its scenario",
     "sweep": "its values are in the sections of each point",
+    "topology": "the nodes and links that it generates count",
     "presets": "their values are in the sections of each point whose case uses them",
     "cases": "their values are in the sections of each point",
     "baseline": "is the case with which figures compare the others",

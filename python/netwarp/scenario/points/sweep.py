@@ -69,14 +69,15 @@ def with_swept_cases(scenario: Scenario) -> Scenario:
         kept = [case for case in scenario.cases if case not in setting]
         cases = (*kept[:at], *values, *kept[at:])
         sweep = {path: its for path, its in as_table(source.data["sweep"]).items() if path != axis.path}
-        data: JsonObject = {
-            **source.data,
-            "sweep": sweep,
-            "cases": [{"name": case.name, "set": case.set} for case in cases],
-        }
+        study: JsonObject = {"sweep": sweep, "cases": [{"name": case.name, "set": case.set} for case in cases]}
         # A problem with a value is reported for the option that gave it.
         origins = {f"cases.{number}": given for number in range(at, at + len(values))}
-        source = replace(source, data=data, overrides={**source.overrides, **origins})
+        source = replace(
+            source,
+            data={**source.data, **study},
+            written={**source.written, **study},
+            overrides={**source.overrides, **origins},
+        )
         scenario = scenario.model_copy(update={"cases": cases, "sweep": sweep})
         scenario._source = source
     return scenario

@@ -150,14 +150,15 @@ FAMILY = Family(
         ),
         Row(
             "fq-codel-sparse",
-            "A packet of a sparse flow waits for no more than the packet in service.",
-            "RFC 8290, section 4.2: new flows go first; section 5.2",
+            "A packet of a sparse flow, beside one that always has packets in the queue, waits for no more than the "
+            "packet in service.",
+            "RFC 8290, section 4.2: new flows go first, and a flow whose queue was empty is new as well; section 5.2",
             "ms",
             {"longest wait": frame_ms(10) / 2},
             within(frame_ms(10) / 2, "from none to the whole of one frame of 1514 bytes"),
             dumbbell(
                 "fq-codel-sparse",
-                flows="\n".join([flow("bulk", "bulk"), flow("ping", "ping", interval="97ms")]),
+                flows="\n".join([flow("backlogged", "cbr", rate="12mbit"), flow("ping", "ping", interval="97ms")]),
                 duration="20s",
                 queue="fq_codel",
             ),

@@ -1,4 +1,4 @@
-"""Natural noise: what `netwarp verify --noise` adds to the experiment of a row."""
+"""What `netwarp verify --noise` and `--wire device` change in the experiment of a row."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
     """Settings that give each link a jitter from 10 µs to 1 ms, and each flow a start phase if it has none.
 
     The jitter is drawn, evenly on a logarithmic scale, from the names of scenario and link, so that it is the same each
-    time; how it varies in a run comes from the run's seed. Links with a jitter of their own keep it, and devices have
-    none.
+    time; how it varies in a run comes from the run's seed. Links with a jitter of their own keep it.
     """
-    own = {name for name in scenario.links if f"links.{name}.jitter" in scenario.sweep or _jitters(scenario, name)}
-    own |= {name for name, link in scenario.links.items() if link.wire == "device"}
+    own = {
+        name for name in scenario.links if f"links.{name}.jitter" in scenario.sweep or _states(scenario, name, "jitter")
+    }
     settings = [
         f"links.{name}.jitter={_amplitude_us(scenario.name, name)}us" for name in scenario.links if name not in own
     ]
@@ -27,10 +27,16 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
     return (*settings, *([f"run.start_jitter={_START_JITTER}"] if still else []))
 
 
-def _jitters(scenario: Scenario, name: str) -> bool:
+def devices_of(scenario: Scenario) -> tuple[str, ...]:
+    """Settings that make each link a device, except those that say what carries their packets."""
+    return tuple(f"links.{name}.wire=device" for name in scenario.links if not _states(scenario, name, "wire"))
+
+
+def _states(scenario: Scenario, name: str, field: str) -> bool:
+    """Whether a scenario's text gives this link a field."""
     links = scenario.source.data["links"]
     link = links.get(name) if isinstance(links, dict) else None
-    return isinstance(link, dict) and "jitter" in link
+    return isinstance(link, dict) and field in link
 
 
 def _amplitude_us(scenario: str, link: str) -> int:

@@ -315,6 +315,8 @@ def test_a_colour_stays_with_its_value(tmp_path: Path) -> None:
     spec = spec_of(result, without, quantity)
     assert {v.label: v.colour for v in spec.variants}.items() <= whole.items()
     assert spec.left_out == ["nothing recorded of it: 2mbit"]
+    alone = replace(compared, runs=[compared.runs[0], middle, replace(compared.runs[2], curves={})])
+    assert spec_of(result, alone, quantity).left_out == ["1mbit alone; nothing recorded of it: 2mbit, 4mbit"]
 
 
 def test_what_is_left_out_is_said_without_a_title() -> None:

@@ -55,10 +55,15 @@ def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpe
 
 
 def _without(run_set: RunSet, runs: Sequence[PlottedRun]) -> str:
-    """Name the compared values that have no curve in a figure of these runs."""
+    """Name the compared values that have no curve in a figure of these runs, and the only one that has."""
     drawn = {id(run) for run in runs}
-    labels = [label for label, run in zip(run_set.labels, run_set.runs, strict=True) if id(run) not in drawn]
-    return f"nothing recorded of it: {', '.join(labels)}" if labels and len(labels) < len(run_set.labels) else ""
+    pairs = list(zip(run_set.labels, run_set.runs, strict=True))
+    without = [label for label, run in pairs if id(run) not in drawn]
+    having = [label for label, run in pairs if id(run) in drawn]
+    if not without or not having:
+        return ""
+    alone = f"{having[0]} alone; " if len(having) == 1 else ""
+    return f"{alone}nothing recorded of it: {', '.join(without)}"
 
 
 def _panelled(having: Sequence[object]) -> str:

@@ -139,6 +139,21 @@ def test_pie_drops_with_the_probability_it_reports(runs: Runs) -> None:
     assert dropped == pytest.approx(1 / 6, abs=0.02)
 
 
+def test_pie_goes_beyond_certainty_and_reports_the_rest(runs: Runs) -> None:
+    """With 20 Mbit/s into 1 it adds 4 % in each update, beyond 1: its report begins again at 0, and all is lost."""
+    run = runs(sampled(dumbbell(rate="1mbit", duration="5s", queue="pie limit 10000", flows=udp("load", "20mbit"))))
+    states, packets = states_of(run), packets_of(run)
+    reported = states.whole("prob").with_columns(step=pl.col("value").diff())
+    assert states.whole("delay_us")["value"][-1] > 250_000
+    begins = reported.filter(pl.col("step") < -0.5)["time_s"]
+    assert len(begins) >= 2
+    low = reported.filter((pl.col("time_s") > begins[0]) & (pl.col("value") < 0.5))
+    assert low.height > 50, "one would take it for a probability"
+    after = packets.filter(pl.col("enqueue_ns") > begins[0] * 1e9)
+    assert after.height > 1000
+    assert (after["fate"] == DROPPED).all()
+
+
 def inverse_roots(count: int) -> np.ndarray:
     """1 / √k for k from 1 on as the kernel has it: a step of Newton's method from the one before (codel_impl.h)."""
     found = [1.0]

@@ -177,7 +177,13 @@ REPORTED: tuple[Reported, ...] = (
         "pie",
         "discipline",
         "tc_pie_xstats",
-        ("u64", "prob", "", "the probability with which it drops or marks, 0 to 1", 1 / PIE_ONE),
+        (
+            "u64",
+            "prob",
+            "",
+            "the probability with which it drops or marks, 0 to 1; modulo 1, as Linux lets it grow beyond",
+            1 / PIE_ONE,
+        ),
         ("u32", "delay_us", "µs", "the queueing delay that it controls"),
         ("u32",),  # avg_dq_rate and dq_rate_estimating, only with that estimator
         ("u32",),

@@ -136,9 +136,9 @@ def _with_small_disks(commands: str) -> Answer:
 
 
 @AS_ROOT
-@pytest.mark.parametrize("size", ["8k", "100k", "2m"])
+@pytest.mark.parametrize("size", ["8k", "100k", "700k"])
 def test_a_full_disk(tmp_path: Path, size: str) -> None:
-    """The records of 60 s are 10 MB."""
+    """The records of 60 s are 1.5 MB."""
     disk, scenario = tmp_path / "disk", _write(tmp_path, dumbbell(duration="60s"))
     disk.mkdir()
     command = shlex.join([str(NETWARP), "run", str(scenario), "--no-plots", "-o", str(disk / "result")])
@@ -161,7 +161,7 @@ def test_room_on_the_disk_and_the_same_command_suffice(tmp_path: Path) -> None:
     place = shlex.quote(str(disk))
     command = shlex.join([str(NETWARP), "run", str(scenario), "--no-plots", "-o", str(disk / "result")])
     answer = _with_small_disks(
-        f"mount -t tmpfs -o size=2m tmpfs {place}\n"
+        f"mount -t tmpfs -o size=700k tmpfs {place}\n"
         f"{command} && exit 9\n"
         f"mount -o remount,size=200m {place}\n"
         f"{command}\n"

@@ -51,6 +51,7 @@ rate = "1mbit"
 """
 
 CAPTURES = 'record.captures=[{ at = "bottleneck:r1", filter = "tcp port 5001" }]'
+RECORDED = ("--set", CAPTURES, "--set", 'record.queue_states=["bottleneck:r1"]')
 
 
 def _scenario(path: Path, flows: str = FLOWS, duration: str = "3s", tail: str = "") -> Path:
@@ -110,8 +111,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result with a capture."""
     place = tmp_path_factory.mktemp("host")
     before = _listing()
-    states = 'record.queue_states=["bottleneck:r1"]'
-    answer = _run(_scenario(place / "s.toml"), place / "result", "--set", CAPTURES, "--set", states)
+    answer = _run(_scenario(place / "s.toml"), place / "result", *RECORDED)
     assert answer.code == 0, answer.err
     assert _listing() == before
     return place / "result"
@@ -203,7 +203,7 @@ def test_a_verdict_names_what_the_machine_did(result: Path) -> None:
 
 def test_finished_runs_are_resumed_and_none_is_repeated_to_the_byte(result: Path) -> None:
     before = times(result)
-    answer = _run(result.parent / "s.toml", result, "--set", CAPTURES)
+    answer = _run(result.parent / "s.toml", result, *RECORDED)
     assert answer.code == 0, answer.err
     assert times(result) == before
     again = netwarp("rerun", result, "--engine", "host")

@@ -443,6 +443,7 @@ def test_better_the_same_and_too_close_to_call() -> None:
     assert (found["wild", "base"].needed or 0) > 8
 
 
+@pytest.mark.slow
 def test_alike_candidates_are_rarely_told_apart() -> None:
     """Among five that do not differ, any claim is made in at most 5 % of the tries, within random deviation."""
     chance = np.random.default_rng(7)

@@ -47,6 +47,7 @@ def test_compressed_and_plain_streams_are_read_alike(pings: Path) -> None:
         assert stream_state(path) is StreamState.COMPLETE
 
 
+@pytest.mark.slow
 def test_a_stream_cut_anywhere_has_its_whole_batches(pings: Path) -> None:
     whole = pings.read_bytes()
     seen = set()

@@ -69,6 +69,7 @@ def one_of_each(*names: str) -> list[dict[str, Any]]:
     return [{"id": f"r{number}", "seed": 1, "point": {}, "case": name} for number, name in enumerate(names)]
 
 
+@pytest.mark.slow
 def test_cases_that_set_the_same_are_compared_with_the_baseline(tmp_path: Path) -> None:
     rate, delay, both = run_sets(make(tmp_path / "r", one_of_each(*CASES)))
     assert (rate.differs, rate.labels, rate.stem) == ("h1 rate", ["5mbit", "20mbit"], "links.h1.rate")
@@ -169,6 +170,7 @@ def test_ticks_of_a_log_axis() -> None:
     assert log_ticks(0.9, 1.1e6, 2) == [1, 100, 10**4, 10**6]
 
 
+@pytest.mark.slow
 def test_tuners_are_compared_with_the_default(tmp_path: Path) -> None:
     """With any other axis: in one figure, the default behind them."""
     runs = [

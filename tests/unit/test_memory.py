@@ -55,6 +55,7 @@ def test_what_never_fits_is_refused_with_the_numbers(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_who_waits_can_be_cancelled(tmp_path: Path) -> None:
     cancelled = threading.Event()
     with reserved(tmp_path, 300 * MB, NEVER, room):

@@ -207,6 +207,7 @@ def test_sweep_in_changes_and_one_direction() -> None:
     assert (rate.forward, rate.reverse) == (10**7, 4 * 10**6)
 
 
+@pytest.mark.slow
 def test_of_ten_thousand_runs_each_section_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unaffected sections of a point are not validated again, and points that no check can distinguish are checked
     once."""

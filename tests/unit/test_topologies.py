@@ -340,6 +340,7 @@ def test_any_line_is_understood_or_refused(line: str) -> None:
         assert "topology" in str(error) or "no node" in str(error) or "TOML" in str(error) or "toml" in str(error)
 
 
+@pytest.mark.slow
 def test_large_networks_are_listed_and_drawn_by_kind() -> None:
     for topology, lines, nodes in (('"star n=1000"', 3, 2), ('"fat-tree k=16"', 9, 4), ('"ring n=500"', 6, 2)):
         lab = build_lab(make_plan(scenario(topology, "h1", "h2")).runs[0])

@@ -50,6 +50,7 @@ def imported(scripts: Path) -> list[str]:
     return list(map(str, found.notes))
 
 
+@pytest.mark.slow
 def test_the_samples_themselves_are_read(scripts: Path) -> None:
     assert not [note for note in imported(scripts) if "missing" not in note]
 
@@ -142,6 +143,7 @@ def test_ends_of_a_socket_are_addresses_and_ports(ends: str) -> None:
     assert log.strange_lines >= 1
 
 
+@pytest.mark.slow
 def test_a_clock_that_was_set_between_two_tests_moves_nothing_by_years(scripts: Path) -> None:
     document = json.loads((scripts / "udp.json").read_text())
     document["start"]["timestamp"] = {"timesecs": 2**32}

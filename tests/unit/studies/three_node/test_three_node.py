@@ -83,6 +83,7 @@ CLAIMS, ADVICE = load()
 CLAIM = {claim.id: claim for claim in CLAIMS}
 
 
+@pytest.mark.slow
 def test_every_claim_is_about_rows_and_columns_that_were_published() -> None:
     assert len({claim.id for claim in CLAIMS}) == len(CLAIMS) > 50
     for claim in CLAIMS:

@@ -26,6 +26,7 @@ mod sysctl;
 mod time;
 mod tools;
 mod traffic;
+mod traffic_control;
 mod tuners;
 mod wire;
 

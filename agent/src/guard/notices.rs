@@ -1,16 +1,10 @@
 //! The kernel's notices about queueing disciplines and their classes (rtnetlink(7), linux/pkt_sched.h), as far as they
 //! describe a link: rates, delays, losses, limits.
 
+use crate::traffic_control::{
+    RTM_DELQDISC, RTM_DELTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, TCA_KIND, TCA_OPTIONS, TCMSG_BYTES,
+};
 use netwarp_records::netlink::{attributes, messages};
-
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const RTM_NEWTCLASS: u16 = 40;
-const RTM_DELTCLASS: u16 = 41;
-/// struct tcmsg
-const HEAD_BYTES: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_CEIL64: u16 = 7;
@@ -65,7 +59,7 @@ fn discipline(about: u16, payload: &[u8]) -> Option<Discipline> {
         ..Discipline::default()
     };
     let mut options: &[u8] = &[];
-    for (kind, value) in attributes(payload.get(HEAD_BYTES..)?) {
+    for (kind, value) in attributes(payload.get(TCMSG_BYTES..)?) {
         match kind {
             TCA_KIND => {
                 found.kind = String::from_utf8_lossy(value)

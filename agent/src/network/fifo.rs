@@ -6,14 +6,9 @@ use anyhow::{Context, Result};
 
 use super::shaper;
 use super::site::Site;
-use super::wire::tcmsg;
 use crate::lab::{End, Lab, Queue};
+use crate::traffic_control::{RTM_NEWQDISC, TC_H_ROOT, TCA_KIND, TCA_OPTIONS, tcmsg};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
-
-const RTM_NEWQDISC: u16 = 36;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TC_H_ROOT: u32 = 0xffff_ffff;
 
 /// Sets up the ends of a node that are `usual`.
 pub fn apply(lab: &Lab, node: &mut Site) -> Result<()> {

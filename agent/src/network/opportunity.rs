@@ -4,14 +4,10 @@
 use anyhow::{Context, Result};
 
 use super::site::Site;
-use super::wire::tcmsg;
 use crate::lab::{Lab, Opportunities};
+use crate::traffic_control::{RTM_NEWQDISC, TC_H_ROOT, TCA_KIND, TCA_OPTIONS, tcmsg};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
-const RTM_NEWQDISC: u16 = 36;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TC_H_ROOT: u32 = 0xffff_ffff;
 const HANDLE: u32 = 0x0001_0000;
 const TCA_OPPORTUNITY_PARMS: u16 = 1;
 const TCA_OPPORTUNITY_TRACE: u16 = 2;

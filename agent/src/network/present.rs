@@ -6,6 +6,9 @@ use std::net::IpAddr;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::traffic_control::{
+    RTM_DELQDISC, RTM_GETQDISC, RTM_NEWQDISC, TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG_BYTES, tcmsg,
+};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request, attributes};
 
 const RTM_GETLINK: u16 = 18;
@@ -15,9 +18,6 @@ const RTM_GETADDR: u16 = 22;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
 
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
@@ -28,17 +28,13 @@ const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RTA_PRIORITY: u16 = 6;
 const RTA_CACHEINFO: u16 = 12;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-/// Sizes of struct ifinfomsg, ifaddrmsg, rtmsg, tcmsg.
+/// Sizes of struct ifinfomsg, ifaddrmsg, rtmsg.
 const LINK: usize = 16;
 const ADDRESS: usize = 8;
 const ROUTE: usize = 12;
-const QDISC: usize = 20;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_KERNEL: u8 = 2;
 const RTM_F_CLONED: u32 = 0x200;
-const ROOT: u32 = 0xffff_ffff;
 /// Parent of ingress and clsact.
 const INGRESS: u32 = 0xffff_fff1;
 
@@ -220,7 +216,7 @@ pub fn leaves_by(route: &mut Netlink, to: IpAddr) -> Result<Option<u32>> {
 pub fn qdiscs(route: &mut Netlink) -> Result<Vec<Qdisc>> {
     let mut found = Vec::new();
     route.dump(
-        Request::new(RTM_GETQDISC, 0).raw(&[0; QDISC]),
+        Request::new(RTM_GETQDISC, 0).raw(&[0; TCMSG_BYTES]),
         |_, bytes| {
             let mut qdisc = Qdisc {
                 index: word(bytes, 4),
@@ -229,14 +225,14 @@ pub fn qdiscs(route: &mut Netlink) -> Result<Vec<Qdisc>> {
                 kind: String::new(),
                 options: None,
             };
-            for (kind, value) in attributes(bytes.get(QDISC..).unwrap_or_default()) {
+            for (kind, value) in attributes(bytes.get(TCMSG_BYTES..).unwrap_or_default()) {
                 match kind {
                     TCA_KIND => qdisc.kind = text(value),
                     TCA_OPTIONS => qdisc.options = Some(value.to_vec()),
                     _ => {}
                 }
             }
-            if matches!(qdisc.parent, ROOT | INGRESS) {
+            if matches!(qdisc.parent, TC_H_ROOT | INGRESS) {
                 found.push(qdisc);
             }
         },
@@ -262,8 +258,8 @@ impl Qdisc {
         self.is_default() || (!self.is_ingress() && PLAIN.contains(&self.kind.as_str()))
     }
 
-    fn head(&self) -> [u8; QDISC] {
-        super::wire::tcmsg(self.index, self.handle, self.parent, 0)
+    fn head(&self) -> [u8; TCMSG_BYTES] {
+        tcmsg(self.index, self.handle, self.parent, 0)
     }
 
     pub fn add(&self) -> Request {

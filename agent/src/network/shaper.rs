@@ -6,14 +6,12 @@ use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::namespace::Namespace;
-use super::wire::tcmsg;
 use crate::lab::Shaper;
+use crate::traffic_control::{
+    RTM_NEWQDISC, RTM_NEWTCLASS, TC_H_ROOT, TCA_KIND, TCA_OPTIONS, tcmsg,
+};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
-const RTM_NEWQDISC: u16 = 36;
-const RTM_NEWTCLASS: u16 = 40;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
@@ -21,7 +19,6 @@ const TCA_HTB_CEIL64: u16 = 7;
 const QDISC: u32 = 0x0001_0000;
 /// The class of all packets, which the queue is below.
 pub(super) const CLASS: u32 = 0x0001_0001;
-const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
 /// Nanoseconds of a tick of the packet scheduler (PSCHED_SHIFT is 6).

@@ -4,12 +4,9 @@ use anyhow::{Result, bail};
 
 use super::bridge;
 use super::link::{self, pair};
-use super::wire::{TC_H_ROOT, tcmsg};
+use crate::traffic_control::{RTM_DELQDISC, RTM_NEWQDISC, TC_H_ROOT, TCA_KIND, tcmsg};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const TCA_KIND: u16 = 1;
 /// Index of the interface on which qdiscs are tried.
 const INDEX: u32 = 1000;
 

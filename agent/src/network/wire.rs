@@ -12,13 +12,10 @@ use crate::cells::probability;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{End, Lab, Link, Loss, Wire};
 use crate::tools;
+use crate::traffic_control::{RTM_NEWQDISC, TC_H_ROOT, TCA_KIND, TCA_OPTIONS, tcmsg};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
-const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-pub(super) const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_CLSACT: u32 = 0xffff_fff1;
 const TC_H_INGRESS: u32 = 0xffff_fff2;
 const HANDLE: u32 = 0x0001_0000;
@@ -78,15 +75,6 @@ pub fn change(
     let before = changed.unwrap_or(&from.wire);
     let mut route = network.wire.run(|| Netlink::open(NETLINK_ROUTE))??;
     route.change(netem(to, wire, Some(before))?)
-}
-
-/// Encodes struct tcmsg.
-pub(super) fn tcmsg(index: u32, handle: u32, parent: u32, info: u32) -> [u8; 20] {
-    let mut bytes = [0; 20];
-    for (at, value) in [(4, index), (8, handle), (12, parent), (16, info)] {
-        bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-    }
-    bytes
 }
 
 /// Redirects all packets that arrive at one interface to another.

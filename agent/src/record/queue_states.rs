@@ -10,17 +10,14 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use super::queue_variables::{Number, Part, REPORTED, Reported};
 use crate::lab::Lab;
 use crate::network::Network;
+use crate::traffic_control::{
+    RTM_GETQDISC, RTM_GETTCLASS, TCA_KIND, TCA_STATS2, TCMSG_BYTES, tcmsg,
+};
 use netwarp_records::netlink::{Netlink, Request, attributes};
 use netwarp_records::table::Batch;
 use netwarp_records::tables::queue_states;
 
-const RTM_GETQDISC: u16 = 38;
-const RTM_GETTCLASS: u16 = 42;
-const TCA_KIND: u16 = 1;
-const TCA_STATS2: u16 = 7;
 const TCA_STATS_APP: u16 = 4;
-/// sizeof(struct tcmsg)
-const MESSAGE: usize = 20;
 
 /// Samples of the inner state of queues.
 pub struct QueueStates {
@@ -58,8 +55,7 @@ impl QueueStates {
                     (RTM_GETQDISC, &[Part::Discipline, Part::Tin][..]),
                     (RTM_GETTCLASS, &[Part::Class]),
                 ] {
-                    let mut message = [0; MESSAGE];
-                    message[4..8].copy_from_slice(&index.to_ne_bytes());
+                    let message = tcmsg(index, 0, 0, 0);
                     route.dump(Request::new(request, 0).raw(&message), |_, payload| {
                         // A dump of qdiscs is of all interfaces.
                         if word(payload, 4) == Some(index) {
@@ -86,7 +82,7 @@ fn read(payload: &[u8], parts: &[Part], each: &mut impl FnMut(queue_states::Row)
     let (Some(interface_index), Some(handle)) = (word(payload, 4), word(payload, 8)) else {
         return;
     };
-    let all = payload.get(MESSAGE..).unwrap_or_default();
+    let all = payload.get(TCMSG_BYTES..).unwrap_or_default();
     let kind = find(all, TCA_KIND).and_then(|text| std::str::from_utf8(text).ok());
     let kind = kind.unwrap_or_default().trim_end_matches('\0');
     let stats = find(all, TCA_STATS2).unwrap_or_default();
@@ -162,9 +158,7 @@ mod tests {
     }
 
     fn message(kind: &str, stats: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0; MESSAGE];
-        bytes[4..8].copy_from_slice(&13_u32.to_ne_bytes());
-        bytes[8..12].copy_from_slice(&0x10_0000_u32.to_ne_bytes());
+        let mut bytes = tcmsg(13, 0x10_0000, 0, 0).to_vec();
         bytes.extend(attr(TCA_KIND, format!("{kind}\0").as_bytes()));
         bytes.extend(attr(TCA_STATS2, stats));
         bytes

@@ -8,18 +8,14 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::lab::Lab;
 use crate::network::{Namespace, Network};
+use crate::traffic_control::{RTM_GETQDISC, TCA_KIND, TCA_STATS2, TCMSG_BYTES};
 use netwarp_records::netlink::{Netlink, Request, attributes};
 use netwarp_records::table::Batch;
 use netwarp_records::tables::queues;
 
-const RTM_GETQDISC: u16 = 38;
-const TCA_KIND: u16 = 1;
-const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
-/// sizeof(struct tcmsg)
-const MESSAGE: usize = 20;
 
 /// One qdisc at one instant.
 #[derive(Default)]
@@ -92,7 +88,7 @@ impl Queues {
         let mut outcome = Ok(());
         for node in &mut self.nodes {
             node.dump(
-                Request::new(RTM_GETQDISC, 0).raw(&[0; MESSAGE]),
+                Request::new(RTM_GETQDISC, 0).raw(&[0; TCMSG_BYTES]),
                 |_, payload| {
                     if let Some(qdisc) = read(payload).filter(|q| indices.contains(&q.index))
                         && let Err(e) = table.push(qdisc.row(time_ns))
@@ -115,7 +111,7 @@ pub fn read_all(namespace: &Namespace) -> Result<Vec<Qdisc>> {
     let mut route = namespace.run(|| Netlink::open(NETLINK_ROUTE))??;
     let mut qdiscs = Vec::new();
     route.dump(
-        Request::new(RTM_GETQDISC, 0).raw(&[0; MESSAGE]),
+        Request::new(RTM_GETQDISC, 0).raw(&[0; TCMSG_BYTES]),
         |_, payload| qdiscs.extend(read(payload)),
     )?;
     Ok(qdiscs)
@@ -132,7 +128,7 @@ fn long(bytes: &[u8]) -> u64 {
 }
 
 fn read(payload: &[u8]) -> Option<Qdisc> {
-    let rest = payload.get(MESSAGE..)?;
+    let rest = payload.get(TCMSG_BYTES..)?;
     let mut qdisc = Qdisc {
         index: word(payload, 4),
         handle: word(payload, 8),

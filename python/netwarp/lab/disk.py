@@ -191,7 +191,7 @@ def _sampled_bytes(sizes: Sizes, *, exact: bool) -> float:
     """The tables of samples, of which each end of a TCP connection has a row; and pings."""
     scenario = sizes.scenario
     sample_ns = scenario.record.sample_ns if exact or scenario.record.sample else SAMPLE_NS
-    rows = sockets = pings = 0.0
+    sockets = pings = 0.0
     rows = 6.0 * len(scenario.links)  # of an interface two in `queues`, and one in `links`
     rows += _STATE_ROWS * len(scenario.record.queue_states)
     for name, flow in scenario.flows.items():

@@ -6,7 +6,6 @@ exits with 1 if a host has another interface, queue, address, route, sysctl, pro
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "e2e"))
-from e2e_hosts import Hosts, hosts
+from e2e_hosts import Hosts, hosts, signal_each
 
 COUNT = 40
 ROLES = ("client", "agent", "sshd")
@@ -61,11 +60,7 @@ def strike(made: Hosts, role: str, after_s: float, choice: int, place: Path) -> 
     run = made.start("run", place / "scenario.toml", *arguments)
     try:
         time.sleep(after_s)
-        for pid in _victims(made, role, run, choice):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        signal_each(_victims(made, role, run, choice), signal.SIGKILL)
         _, err = run.communicate(timeout=180)
     finally:
         run.kill()

@@ -18,8 +18,12 @@ def no_flushing() -> Iterator[None]:
         yield
 
 
+# The modules and the collected tests stay until the end: garbage collection would visit them thousands of times.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Keep the modules and the collected tests out of garbage collection, which would visit them thousands of times."""
-    gc.collect()
+    """Collect garbage from here on, of what the tests themselves make."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()

@@ -29,6 +29,8 @@ from netwarp.kernels.recipe import (
     without,
 )
 
+pytestmark = pytest.mark.slow  # many builds, of a small tree and with a stand-in for the compiler
+
 
 @pytest.fixture
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
@@ -173,7 +175,6 @@ def test_a_users_patch_that_does_not_apply_is_named_with_the_words_of_patch(work
     assert find_kernel("mine", cache=workshop.cache) == kernel, "the name stays with the kernel that was built"
 
 
-@pytest.mark.slow
 def test_a_build_that_fails_leaves_no_kernel_and_goes_on_from_its_objects(workshop: Workshop) -> None:
     (workshop.state / "fail").touch()
     with pytest.raises(BuildFailed, match=r"a.c:1: error"):
@@ -189,7 +190,6 @@ def test_a_build_that_fails_leaves_no_kernel_and_goes_on_from_its_objects(worksh
     assert workshop.named("mine").path.is_file()
 
 
-@pytest.mark.slow
 def test_a_new_name_begins_with_the_tree_whose_options_are_nearest(workshop: Workshop) -> None:
     patch = workshop.patch("a.patch", "hello.txt", "hello, world", "one")
     workshop.named("checked", config=("C=y", "D=y"))
@@ -200,7 +200,6 @@ def test_a_new_name_begins_with_the_tree_whose_options_are_nearest(workshop: Wor
     assert copied == ["checked", "plain", "checked"], "there was no other for the first"
 
 
-@pytest.mark.slow
 def test_a_tree_whose_build_was_killed_is_made_again(workshop: Workshop) -> None:
     workshop.named("mine")
     state = workshop.cache / "trees" / "mine" / "state.json"
@@ -264,7 +263,6 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
         find_kernel("two", cache=workshop.cache)
 
 
-@pytest.mark.slow
 def test_with_a_name_go_the_kernels_that_were_built_under_it_before(workshop: Workshop) -> None:
     """As in a bisection, which builds one after the other under one name."""
     first = workshop.named("bisect", config=("NEW=1",))
@@ -303,7 +301,6 @@ def _name_often(cache: Path, key: str) -> None:
         write_name(cache, NamedKernel("mine", key, Request()))
 
 
-@pytest.mark.slow
 def test_builds_of_one_name_that_end_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2) as pool:
         for written in [pool.submit(_name_often, tmp_path, key) for key in ("1" * 16, "2" * 16)]:

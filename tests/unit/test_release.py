@@ -11,6 +11,8 @@ import pytest
 
 from tools.release import ROOT, SOURCE, STATED, ReleaseError, Repository, preview, refuse, release
 
+pytestmark = pytest.mark.slow  # a repository for each test
+
 DAY = "2026-05-01"
 CHANGES = "### Added\n- A thing.\n"
 CHANGELOG = f"# Changelog\n\n## [Unreleased]\n\n{CHANGES}\n## [0.1.0] - 2026-01-01\n\n- The first.\n"

@@ -12,6 +12,7 @@ from e2e_headers import ICMP, TCP, UDP, octets, seen
 from e2e_runs import Runs
 from e2e_traffic import FORWARD, flow, packets_of, pair, values
 
+SCTP = 132
 CAPTURE = '[record]\ncaptures = [{ at = "wire:h1" }]\n'
 SYN, ACK, ECE, CWR = 0x02, 0x10, 0x40, 0x80
 EF, ECT_0, ECN_BITS = 46, 2, 3
@@ -48,6 +49,13 @@ def test_a_call_and_its_reports_have_its_dscp(runs: Runs) -> None:
     reports = {p.octet for p in packets if p.source_port == 5001}
     assert media == reports == {34 << 2 | 2}
     assert {p.octet for p in packets if p.destination_port == 5002} == {0}
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_an_association_and_its_acknowledgements_have_its_dscp(runs: Runs, family: str) -> None:
+    packets = seen(runs(pair(flow("sctp", "sctp", 'dscp = "AF41"', f'family = "{family}"'), tail=CAPTURE)))
+    ends = {(p.source_port, p.destination_port): p.octet >> 2 for p in packets if p.protocol == SCTP}
+    assert set(ends.values()) == {34} and len(ends) == 2
 
 
 def test_an_echo_is_answered_with_its_dscp(runs: Runs) -> None:

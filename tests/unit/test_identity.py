@@ -33,6 +33,7 @@ FLOWS = {
     "poisson": 'rate = "1mbit"\n',
     "on_off": 'rate = "1mbit"\non = "1s"\noff = "1s"\n',
     "media": 'control = "gcc"\n',
+    "sctp": "",
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",
     "open_loop": 'arrivals = "poisson 1/s"\nsize = 1000\n',
@@ -40,6 +41,14 @@ FLOWS = {
     "ping": "",
     "command": 'client = ["true"]\n',
 }
+OPTIONED = (
+    ("TcpFlow", "tcp"),
+    ("UdpFlow", "udp"),
+    ("MediaFlow", "udp"),
+    ("PingFlow", "icmp"),
+    ("SctpFlow", "sctp"),
+)
+"""Models with options of flows, and their transports."""
 BASE = """\
 name = "t"
 duration = "10s"
@@ -194,10 +203,14 @@ VALUES: dict[str, TOML] = {
     "UdpFlow.rate": ("", "2mbit"),
     **{
         f"{owner}.{option.name}": ("", json.dumps(option.examples[0]))
-        for owner, transport in (("TcpFlow", "tcp"), ("UdpFlow", "udp"), ("MediaFlow", "udp"), ("PingFlow", "icmp"))
+        for owner, transport in OPTIONED
         for option in OPTIONS
         if transport in option.transports
     },
+    "SctpFlow.bytes": ("", "1MB"),
+    "SctpFlow.message_size": ("", "1000B"),
+    "SctpFlow.streams": ("", "2"),
+    "SctpFlow.ordered": ("", "false"),
     "RequestFlow.cc": ("", "bbr"),
     "RequestFlow.service": ("", "5ms"),
     "IncastFlow.senders": ("", "3"),

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use nix::sys::socket::{Shutdown, shutdown};
 
+use super::connection::{self, Ends, Listener, Opening};
 use super::fields::BulkFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
-use super::tcp::{self, Ends, Listener};
+use super::tcp;
 use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
@@ -48,7 +49,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         listener,
         client,
         to,
-    } = tcp::open(setup, Some(&cc))?;
+    } = connection::open(setup, &Opening::tcp(setup, &cc))?;
     let bulk = Bulk {
         sender: client.map(Arc::new),
         receives: listener.is_some(),
@@ -128,7 +129,7 @@ fn send(
     t0_ns: i64,
     start_ns: i64,
 ) -> Result<()> {
-    if !tcp::connect(socket, to)? {
+    if !connection::connect(socket, to)? {
         return Ok(());
     }
     lock(progress).connect_ns = Some(monotonic_ns() - t0_ns);
@@ -137,7 +138,7 @@ fn send(
         // Caused by stop(), or the run is over.
         Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),
         sent => {
-            if !tcp::is_answered(sent).context("send")? {
+            if !connection::is_answered(sent).context("send")? {
                 return Ok(());
             }
         }

@@ -8,8 +8,9 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use anyhow::{Context, Result, bail};
 use nix::sys::socket::{MsgFlags, recv, send, setsockopt, sockopt};
 
+use super::connection::{self, Listener};
 use super::draws::{Distribution, Draws};
-use super::tcp::{self, Listener};
+use super::tcp;
 use crate::time::{monotonic_ns, sleep_until};
 
 /// Size of the smallest request.
@@ -30,14 +31,14 @@ pub fn ask(socket: RawFd, request: u64, response: u64) -> Result<bool> {
             true => tcp::send_zeros(socket, request - HEAD),
             false => Err(ErrorKind::WriteZero.into()),
         });
-    tcp::is_answered(sent).context("request")
+    connection::is_answered(sent).context("request")
 }
 
 /// Takes a response of `response` bytes; false if the peer no longer answers.
 pub fn take(socket: RawFd, response: u64) -> Result<bool> {
     match tcp::discard_all(socket, response) {
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => bail!("the server ended the connection"),
-        taken => tcp::is_answered(taken).context("response"),
+        taken => connection::is_answered(taken).context("response"),
     }
 }
 

@@ -75,6 +75,20 @@ pub struct MediaFields {
     pub codec: String,
 }
 
+/// The fields of an SCTP association in the lab.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct SctpFields {
+    /// None: as much as possible
+    pub bytes: Option<u64>,
+    /// the last one of a flow of a given size may be shorter
+    pub message_size_bytes: u64,
+    pub streams: u16,
+    /// whether messages are delivered in the order of their stream
+    pub ordered: bool,
+}
+
 /// The fields of a client and its server in the lab.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]

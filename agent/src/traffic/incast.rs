@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Result, ensure};
 use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
 
+use super::connection::{self, Opening};
 use super::draws::{Distribution, Draws};
 use super::exchange;
 use super::fields::IncastFields;
@@ -18,7 +19,6 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::pauses::Pauses;
 use super::socket::tcp_info;
-use super::tcp;
 use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
@@ -43,8 +43,8 @@ struct Incast {
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
     let fields: IncastFields = flow.fields()?;
-    let cc = Some(fields.cc.as_str());
-    let (listener, to) = tcp::listener(setup, cc, i32::from(fields.senders))?;
+    let opening = Opening::tcp(setup, &fields.cc);
+    let (listener, to) = connection::listener(setup, &opening, i32::from(fields.senders))?;
     let listener = listener.map(Arc::new);
     let progress: Arc<Mutex<Progress>> = Arc::default();
     let start_ns = t0_ns + flow.start_ns;
@@ -65,7 +65,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
                 },
             )?;
         }
-        let Some(socket) = tcp::client(setup, cc, 0)?.map(Arc::new) else {
+        let Some(socket) = connection::client(setup, &opening, 0)?.map(Arc::new) else {
             continue;
         };
         setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
@@ -121,7 +121,7 @@ type Answer = Result<Option<i64>>;
 
 /// Runs the client's end of one connection: connects, and then takes each response, of as many bytes as are ordered.
 fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sender<Answer>) {
-    let mut answered = tcp::connect(socket, to);
+    let mut answered = connection::connect(socket, to);
     loop {
         let answer = answered.map(|answered| answered.then(monotonic_ns));
         if done.send(answer).is_err() {

@@ -4,6 +4,7 @@
 mod bulk;
 mod cbr;
 mod command;
+mod connection;
 mod draws;
 mod echoes;
 mod exchange;
@@ -13,6 +14,7 @@ mod generator;
 mod incast;
 mod iperf3;
 mod media;
+mod messages;
 mod on_off;
 mod open_loop;
 mod options;
@@ -25,6 +27,7 @@ mod rate_control;
 mod receiver;
 mod receiver_stats;
 mod request;
+mod sctp;
 mod socket;
 mod tcp;
 mod threads;
@@ -59,6 +62,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("poisson", poisson::prepare),
     ("on_off", on_off::prepare),
     ("media", media::prepare),
+    ("sctp", sctp::prepare),
     ("request", request::prepare),
     ("incast", incast::prepare),
     ("open_loop", open_loop::prepare),

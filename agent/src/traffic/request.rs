@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::Result;
 use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
 
+use super::connection::{self, Ends, Listener, Opening};
 use super::draws::Draws;
 use super::exchange;
 use super::fields::RequestFields;
@@ -15,7 +16,6 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::pauses::Pauses;
 use super::socket::tcp_info;
-use super::tcp::{self, Ends, Listener};
 use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::{monotonic_ns, sleep_until};
@@ -43,7 +43,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         listener,
         client,
         to,
-    } = tcp::open(setup, Some(&fields.cc))?;
+    } = connection::open(setup, &Opening::tcp(setup, &fields.cc))?;
     let requests = Requests {
         client: client.map(Arc::new),
         progress: Arc::default(),
@@ -133,7 +133,7 @@ impl Client {
         // The first request waits until the connection is made; until then it counts as incomplete.
         let mut sizes = self.sizes();
         self.begin(0, sizes);
-        if !tcp::connect(&self.socket, self.to)? {
+        if !connection::connect(&self.socket, self.to)? {
             return Ok(());
         }
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);

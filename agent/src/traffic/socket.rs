@@ -4,18 +4,28 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result, bail};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, sockopt,
-};
+use nix::sys::socket::{SockType, SockaddrStorage, bind, setsockopt, sockopt};
+
+/// SCTP's options, `include/uapi/linux/sctp.h`.
+const SCTP_INITMSG: libc::c_int = 2;
 
 /// Makes a socket of `kind` for the family of `local`, bound to it.
 pub fn bound(local: SocketAddr, kind: SockType) -> Result<OwnedFd> {
+    bound_of(local, kind as libc::c_int, 0)
+}
+
+/// Makes a socket of SCTP, for one association (RFC 6458, section 4), bound to `local`.
+pub fn bound_sctp(local: SocketAddr) -> Result<OwnedFd> {
+    bound_of(local, libc::SOCK_STREAM, libc::IPPROTO_SCTP)
+}
+
+fn bound_of(local: SocketAddr, kind: libc::c_int, protocol: libc::c_int) -> Result<OwnedFd> {
     let family = if local.is_ipv4() {
-        AddressFamily::Inet
+        libc::AF_INET
     } else {
-        AddressFamily::Inet6
+        libc::AF_INET6
     };
-    let socket = nix::sys::socket::socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
+    let socket = opened(family, kind, protocol)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     bind(socket.as_raw_fd(), &SockaddrStorage::from(local))
         .with_context(|| format!("cannot bind to {local}"))?;
@@ -28,17 +38,40 @@ pub fn echo(local: IpAddr) -> Result<OwnedFd> {
         IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP),
         IpAddr::V6(_) => (libc::AF_INET6, libc::IPPROTO_ICMPV6),
     };
-    // SAFETY: socket(2) accesses no memory of this process; a non-negative result is a new descriptor that nothing else
-    // owns.
-    let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, protocol) };
+    opened(family, libc::SOCK_DGRAM, protocol).context("cannot open an echo socket")
+}
+
+fn opened(
+    family: libc::c_int,
+    kind: libc::c_int,
+    protocol: libc::c_int,
+) -> std::io::Result<OwnedFd> {
+    // SAFETY: socket(2) accesses no memory of this process.
+    let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
     if fd < 0 {
-        bail!(
-            "cannot open an echo socket: {}",
-            std::io::Error::last_os_error()
-        );
+        return Err(std::io::Error::last_os_error());
     }
     // SAFETY: `fd` is new and non-negative here, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sets how many streams an association asks for, and accepts (struct sctp_initmsg).
+pub fn set_streams(socket: &OwnedFd, streams: u16) -> Result<()> {
+    let message: [u16; 4] = [streams, streams, 0, 0];
+    // SAFETY: the message outlives the call, and its size is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_SCTP,
+            SCTP_INITMSG,
+            message.as_ptr().cast(),
+            size_of_val(&message) as libc::socklen_t,
+        )
+    };
+    if result < 0 {
+        bail!("{streams} streams: {}", std::io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// Sets a connection's congestion control; the kernel knows the available ones.

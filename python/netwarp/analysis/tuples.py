@@ -7,12 +7,12 @@ from ipaddress import ip_address
 
 import polars as pl
 
+from netwarp.flows.kind import COUNTED
 from netwarp.store.description import Flow
 
 TCP, UDP, IPV6_FRAGMENT = 6, 17, 44
 """Protocols of tuples; later fragments of a datagram have no ports, and over IPv6 not its protocol (RFC 8200, 4.5)."""
 _ICMP = (1, 58)
-_WITH_PORTS = (TCP, UDP)
 _Key = tuple[str, int, str, int]
 
 
@@ -41,7 +41,7 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
             keys = [_key(flow, own_port=port) for port in flow.source_ports]
             numbers = [n for key in keys for n, protocol in by_key.get(key, []) if protocol == wanted]
         elif all(flow.kind.ports):
-            numbers = [n for n, protocol in by_key.get(_key(flow), []) if protocol in _WITH_PORTS]
+            numbers = [n for n, protocol in by_key.get(_key(flow), []) if protocol in COUNTED]
         elif flow.transport == "icmp":
             numbers = [n for n, protocol in by_key.get(_key(flow, peer_port=0), []) if protocol in _ICMP]
         else:

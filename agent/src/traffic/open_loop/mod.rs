@@ -18,11 +18,11 @@ use anyhow::Result;
 use self::shared::{Progress, Shared};
 use self::sink::Sink;
 use self::source::Source;
+use super::connection::{self, Opening};
 use super::fields::OpenLoopFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
-use super::tcp;
 use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
 use crate::time::monotonic_ns;
@@ -43,7 +43,8 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let flow = setup.flow;
     let fields: OpenLoopFields = flow.fields()?;
     let shared = Shared::new(setup.t0_ns, arrivals::draw(flow, &fields)?);
-    let (listener, to) = tcp::listener(setup, Some(&fields.cc), BACKLOG)?;
+    let opening = Opening::tcp(setup, &fields.cc);
+    let (listener, to) = connection::listener(setup, &opening, BACKLOG)?;
     let open_loop = OpenLoop {
         flow_id: flow.id,
         shared: shared.clone(),
@@ -60,7 +61,6 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     }
     if let Some(node) = setup.source() {
         let node = node.try_clone()?;
-        let opening = tcp::Opening::new(setup, Some(&fields.cc));
         let progress = Arc::clone(&shared.progress);
         let source = Source::new(opening, flow.source, to, shared)?;
         spawn(format!("from {}", flow.name), move || {

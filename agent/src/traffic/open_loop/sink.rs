@@ -14,7 +14,8 @@ use super::arrivals::{Arrival, HEAD, number_in};
 use super::shared::Shared;
 use super::watch::Watch;
 use crate::time::monotonic_ns;
-use crate::traffic::tcp::{self, Listener};
+use crate::traffic::connection::Listener;
+use crate::traffic::tcp;
 use crate::traffic::threads::lock;
 
 /// A connection whose transfer is not complete.

@@ -17,8 +17,9 @@ use super::arrivals::{Arrival, HEAD, head_of};
 use super::shared::Shared;
 use super::watch::Watch;
 use crate::time::monotonic_ns;
+use crate::traffic::connection::Opening;
 use crate::traffic::socket::tcp_info;
-use crate::traffic::tcp::{self, Opening};
+use crate::traffic::tcp;
 use crate::traffic::threads::lock;
 use netwarp_records::sockets::TcpInfo;
 

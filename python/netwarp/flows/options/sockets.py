@@ -133,7 +133,7 @@ DSCP = _Dscp(
     kind=Annotated[
         int, BeforeValidator(_dscp), Field(strict=True, ge=0, le=63), kind("code point", "EF", "AF41", "CS1", number=0)
     ],
-    transports=("tcp", "udp", "icmp"),
+    transports=("tcp", "udp", "icmp", "sctp"),
 )
 
 PRIORITY = SocketOption(
@@ -150,7 +150,7 @@ PRIORITY = SocketOption(
         Field(strict=True, ge=0, le=2**31 - 1),
         kind("priority", "6", "1:10", number=0),
     ],
-    transports=("tcp", "udp", "icmp"),
+    transports=("tcp", "udp", "icmp", "sctp"),
     level=SOL_SOCKET,
     option=12,
     c_name="SO_PRIORITY",
@@ -213,6 +213,7 @@ SEND_BUFFER_SIZE = SocketOption(
     level=SOL_SOCKET,
     option=32,
     c_name=SEND_BUFFER,
+    transports=("tcp", "sctp"),
 )
 
 RECEIVE_BUFFER_SIZE = SocketOption(
@@ -224,6 +225,7 @@ RECEIVE_BUFFER_SIZE = SocketOption(
     level=SOL_SOCKET,
     option=33,
     c_name=RECEIVE_BUFFER,
+    transports=("tcp", "sctp"),
 )
 
 SETSOCKOPT = _Calls(
@@ -240,5 +242,5 @@ SETSOCKOPT = _Calls(
         BeforeValidator(_calls),
         fields.listed("calls of setsockopt(2)", "6 16 1"),
     ],
-    transports=("tcp", "udp", "icmp"),
+    transports=("tcp", "udp", "icmp", "sctp"),
 )

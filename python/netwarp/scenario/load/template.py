@@ -45,7 +45,7 @@ queue = "pfifo limit 100"       # in tc's syntax
 [flows.bulk]
 from = "h1"
 to = "h2"
-tool = "bulk"                   # TCP that always has data; also cbr, poisson, on_off, request, iperf3, ping, command
+tool = "bulk"                   # TCP that always has data; also sctp, cbr, poisson, on_off, request, iperf3, …
 cc = "cubic"                    # or "bbr", "reno", …
 
 [flows.ping]                    # what any other traffic would feel

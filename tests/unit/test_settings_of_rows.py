@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from netwarp.scenario import Scenario, parse_scenario
+from netwarp.scenario import Scenario, ScenarioError, parse_scenario
 from netwarp.steps.evaluation import Study
 from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
 from netwarp.store.held import refuse_other
@@ -49,6 +49,18 @@ def test_a_row_that_needs_a_program_or_exact_times_says_so() -> None:
     exact = replace(ROW, phases="its packets are timed")
     assert not HERE.leaves_out(exact)
     assert "its packets are timed" in Setting("6.12", noise=True).leaves_out(exact)
+
+
+def test_what_an_engine_cannot_run_is_not_judged(tmp_path: Path) -> None:
+    one = replace(ROW, experiment=dumbbell("one", flows=flow("bulk", "bulk"), duration="1s"))
+    sentence = "this kernel (6.1) has no netem (module sch_netem)"
+
+    def refuse(scenario: Scenario, directory: Path) -> Study:
+        raise ScenarioError(f"{sentence}, so links have no delay; the rest runs here without: --set 'x=\"0ms\"'")
+
+    (verified,) = verify([(Family("F", (one,)), one)], tmp_path, refuse, HERE)
+    (checked,) = verified.rows
+    assert (checked.verdict, checked.reason) == (Verdict.UNJUDGED, sentence)
 
 
 def test_what_is_not_judged_is_not_run(tmp_path: Path) -> None:

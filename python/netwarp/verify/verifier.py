@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from netwarp.scenario import Scenario, load_scenario, parse_scenario
+from netwarp.scenario import Scenario, ScenarioError, load_scenario, parse_scenario
 from netwarp.steps.evaluation import Study
 from netwarp.store.files import make_folder
 from netwarp.store.run_status import RunStatus
@@ -48,16 +48,26 @@ def verify(
     reasons = {row.name: setting.leaves_out(row) for _, row in chosen}
     wanted = dict.fromkeys(row.experiment for _, row in chosen if row.experiment and not reasons[row.name])
     studies: dict[Experiment, Study] = {}
+    lacking: dict[Experiment, str] = {}
     make_folder(directory)  # also if no row has an experiment, since the page goes there
     for number, experiment in enumerate(wanted):
         begun(number, len(wanted), experiment.name)
-        study = make(scenario_of(experiment, noisy=setting.noise, devices=setting.devices), directory / experiment.name)
+        scenario = scenario_of(experiment, noisy=setting.noise, devices=setting.devices)
+        try:
+            study = make(scenario, directory / experiment.name)
+        except ScenarioError as refused:
+            lacking[experiment] = _lack(refused)
+            continue
         if study.execution.interrupted:
             raise InterruptedByUser
         studies[experiment] = study
     begun(len(wanted), len(wanted), "")
+
+    def reason_of(row: Row) -> str:
+        return reasons[row.name] or (lacking.get(row.experiment, "") if row.experiment else "")
+
     return [
-        Verified(family, tuple(_check(row, reasons[row.name], studies) for _, row in rows))
+        Verified(family, tuple(_check(row, reason_of(row), studies) for _, row in rows))
         for family, rows in groupby(chosen, key=itemgetter(0))
     ]
 
@@ -73,6 +83,11 @@ def _load(experiment: Experiment, settings: Sequence[str]) -> Scenario:
     if experiment.text:
         return parse_scenario(experiment.text, experiment.name, settings)
     return load_scenario(experiment.name, settings)
+
+
+def _lack(refused: ScenarioError) -> str:
+    """Why the engine cannot make an experiment, whose scenario is right. Its advice is for the author of a scenario."""
+    return refused.problems[0].message.partition(", so ")[0].partition("; ")[0]
 
 
 def _check(row: Row, reason: str, studies: dict[Experiment, Study]) -> Checked:

@@ -146,3 +146,15 @@ def test_wires_and_interfaces_agree(runs: Runs) -> None:
         left = run.scan("packets").filter(interface_index=interface, fate=0).collect().height
         sent = wires.filter(interface_index=interface)["sent_pkts"][0]
         assert left == pytest.approx(sent, abs=5), "but for what the kernel said of itself before the start"
+
+
+def test_flows_that_draw_their_size_complete_to_their_own_byte(runs: Runs) -> None:
+    lines = ("count = 30", 'bytes = "20kB pareto 2"', 'start = "500ms exponential"')
+    run = runs(pair(flow("many", "bulk", *lines), rate="100mbit", duration="10s"))
+    rows = run.scan("transfers").collect()
+    own = {f.id: f.payload_bytes for f in run.description.flows}
+    assert dict(rows.select("flow_id", "bytes").iter_rows()) == own
+    assert len(set(own.values())) > 25 and rows["end_ns"].null_count() == 0
+    accounts = run.scan("flows").collect()
+    assert (accounts["received_bytes"] == accounts["flow_id"].replace_strict(own)).all()
+    assert accounts["start_ns"].n_unique() == 30

@@ -49,6 +49,8 @@ OPTIONED = (
     ("SctpFlow", "sctp"),
 )
 """Models with options of flows, and their transports."""
+TIMES = ("start", "duration", "on", "off", "think")
+"""Fields that take a fixed time, or a distribution."""
 BASE = """\
 name = "t"
 duration = "10s"
@@ -194,11 +196,8 @@ VALUES: dict[str, TOML] = {
     "FlowBase.from_": ("", "h3"),
     "FlowBase.to": ("", "h3"),
     "FlowBase.count": ("", "2"),
-    "FlowBase.start": ("", "1s"),
-    "FlowBase.duration": ("", "1s"),
     "FlowBase.family": ("", "ipv6"),
     "BulkFlow.cc": ("", "bbr"),
-    "BulkFlow.bytes": ("", "1MB"),
     "BulkFlow.connect_ahead": ("", "1s"),
     "UdpFlow.rate": ("", "2mbit"),
     **{
@@ -207,7 +206,6 @@ VALUES: dict[str, TOML] = {
         for option in OPTIONS
         if transport in option.transports
     },
-    "SctpFlow.bytes": ("", "1MB"),
     "SctpFlow.message_size": ("", "1000B"),
     "SctpFlow.streams": ("", "2"),
     "SctpFlow.ordered": ("", "false"),
@@ -245,8 +243,8 @@ VALUES: dict[str, TOML] = {
     "CommandFlow.ready": ("", "port 1"),
     "packet_size/Distribution.mean": ("100", "101"),
     "packet_size/Distribution.distribution": ("100", "100 exponential"),
-    **{f"{name}/Distribution.mean": ("100ms", "101ms") for name in ("on", "off", "think")},
-    **{f"{name}/Distribution.distribution": ("100ms", "100ms pareto") for name in ("on", "off", "think")},
+    **{f"{name}/Distribution.mean": ("100ms", "101ms") for name in TIMES},
+    **{f"{name}/Distribution.distribution": ("100ms", "100ms pareto") for name in TIMES},
     **{f"{name}/Distribution.mean": ("100", "101") for name in ("request_size", "response_size")},
     **{f"{name}/Distribution.distribution": ("100", "100 pareto") for name in ("request_size", "response_size")},
 }

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
 from netwarp.flows.tcp import TcpFlow
+from netwarp.flows.transfer_size import DrawnSize, mean_of
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
-from netwarp.values.fields import Duration, PositiveSize, about
+from netwarp.values.fields import Duration, about
 from netwarp.values.units import format_duration
 
 
@@ -34,8 +35,13 @@ class BulkFlow(TcpFlow):
 
     tool: Literal["bulk"] = about(TOOL, "bulk")
     cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
-    bytes: PositiveSize | None = about(
-        "How much to send; without it the flow always has data to send.", "10MB", refused=[0], default=None
+    bytes: DrawnSize | None = about(
+        "How much to send; without it the flow always has data to send. With a distribution each flow of the group "
+        "draws its own.",
+        "10MB",
+        "30kB pareto 1.5",
+        refused=[0, "30kB gaussian"],
+        default=None,
     )
     connect_ahead: Duration = about(
         "How long before `start` the connection is opened.",
@@ -52,22 +58,33 @@ class BulkFlow(TcpFlow):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that it does not connect before the run begins."""
-        if self.connect_ahead > self.start:
+        if self.connect_ahead and not isinstance(self.start, int):
             yield (
                 "connect_ahead",
-                f"connects {format_duration(self.connect_ahead)} before its start at {format_duration(self.start)}, "
+                "its connections are opened ahead of one start, and `start` is drawn for each; give it without a "
+                "distribution",
+            )
+        elif self.connect_ahead > (start := mean_of(self.start)):
+            yield (
+                "connect_ahead",
+                f"connects {format_duration(self.connect_ahead)} before its start at {format_duration(start)}, "
                 "which is before the run begins; start it later, or lower `connect_ahead`",
             )
 
+    @property
+    def size(self) -> int | None:
+        """How much to send, on average, in bytes; None: as much as possible."""
+        return None if self.bytes is None else mean_of(self.bytes)
+
     def lab_fields(self, path: FlowPath) -> BulkFields:
         """The fields of a bulk flow."""
-        return BulkFields(cc=self.cc, bytes=self.bytes, connect_ahead_ns=self.connect_ahead)
+        return BulkFields(cc=self.cc, bytes=self.size, connect_ahead_ns=self.connect_ahead)
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
         """What it is to send, with headers, if the scenario says how much."""
         headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[int(self.family[-1])] + TCP_HEADER_BYTES
         frame = self.frame_bytes(path)
-        return None if self.bytes is None else self.bytes * frame / (frame - headers)
+        return None if self.size is None else self.size * frame / (frame - headers)
 
 
 KIND = FlowKind(

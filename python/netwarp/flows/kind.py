@@ -12,7 +12,7 @@ from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.modules.named import control_identity, is_file, load_control, place_of
 from netwarp.values.constants import ETHERNET_HEADER_BYTES
-from netwarp.values.fields import Duration, Model, Name, PositiveDuration, about, kind
+from netwarp.values.fields import DrawnDuration, DrawnPositiveDuration, Model, Name, about, kind
 from netwarp.values.files import folder_in
 
 
@@ -69,14 +69,22 @@ class FlowBase(Model):
         le=1000,
         strict=True,
     )
-    start: Duration = about(
-        "When the flow starts. Its start phase, drawn from the seed within `run.start_jitter`, is added.",
+    start: DrawnDuration = about(
+        "When the flow starts. Its start phase, drawn from the seed within `run.start_jitter`, is added. With a "
+        "distribution, such as `2s exponential`, each flow of the group draws its own, again until it is within the "
+        "run.",
         "2s",
-        refused=["10s"],
+        "2s exponential",
+        refused=["10s", "2s gaussian"],
         default=0,
     )
-    duration: PositiveDuration | None = about(
-        "How long the flow lasts; default: to the end of the run.", "5s", refused=["11s"], default=None
+    duration: DrawnPositiveDuration | None = about(
+        "How long the flow lasts; default: to the end of the run. With a distribution each flow of the group draws its "
+        "own, which the end of the run cuts.",
+        "5s",
+        "3s pareto",
+        refused=["11s", 0],
+        default=None,
     )
     family: Literal["ipv4", "ipv6"] = about("The version of IP.", "ipv6", refused=["ipv5"], default="ipv4")
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
 from netwarp.flows.options.sockets import RECEIVE_BUFFER_SIZE, SEND_BUFFER_SIZE
+from netwarp.flows.transfer_size import DrawnSize, mean_of
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import UInt64, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
@@ -47,8 +48,13 @@ class SctpFlow(FlowBase):
     """
 
     tool: Literal["sctp"] = about(TOOL, "sctp")
-    bytes: PositiveSize | None = about(
-        "How much to send; without it the flow always has data to send.", "10MB", refused=[0], default=None
+    bytes: DrawnSize | None = about(
+        "How much to send; without it the flow always has data to send. With a distribution each flow of the group "
+        "draws its own.",
+        "10MB",
+        "30kB pareto 1.5",
+        refused=[0, "30kB gaussian"],
+        default=None,
     )
     message_size: PositiveSize = about(
         "Payload of a message in bytes, at most 65,536. A message that is larger than a packet's payload takes several "
@@ -80,10 +86,15 @@ class SctpFlow(FlowBase):
         __annotations__ |= _TYPES
         vars().update(_FIELDS)
 
+    @property
+    def size(self) -> int | None:
+        """How much to send, on average, in bytes; None: as much as possible."""
+        return None if self.bytes is None else mean_of(self.bytes)
+
     def lab_fields(self, path: FlowPath) -> SctpFields:
         """The fields of an association."""
         return SctpFields(
-            bytes=self.bytes,
+            bytes=self.size,
             message_size_bytes=self.message_size,
             streams=self.streams,
             ordered=self.ordered,
@@ -93,7 +104,7 @@ class SctpFlow(FlowBase):
         """What it is to send, with headers, if the scenario says how much."""
         headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[int(self.family[-1])] + _COMMON_HEADER_BYTES
         frame = self.frame_bytes(path)
-        return None if self.bytes is None else self.bytes * frame / (frame - headers - _DATA_HEADER_BYTES)
+        return None if self.size is None else self.size * frame / (frame - headers - _DATA_HEADER_BYTES)
 
 
 KIND = FlowKind(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ValidationInfo
 
 from netwarp.common.words import did_you_mean
-from netwarp.values.fields import Model, kind
+from netwarp.values.fields import Distribution, Model, kind
 from netwarp.values.files import find_file, folder_in, read_listed
 from netwarp.values.units import MAX_SIZE_BYTES, parse_size
 
@@ -105,6 +105,22 @@ def _size(value: object, info: ValidationInfo) -> Any:
     return _drawn(words)
 
 
+def mean_of(value: int | Distribution | TransferSize) -> int:
+    """The value itself, or the mean of its distribution."""
+    return value if isinstance(value, int) else value.mean
+
+
+def _fixed_or_drawn(value: object, info: ValidationInfo) -> int | TransferSize:
+    size = TransferSize.model_validate(_size(value, info))
+    return size.mean if size.distribution == "constant" else size
+
+
+DrawnSize = Annotated[
+    int | TransferSize,
+    BeforeValidator(_fixed_or_drawn),
+    kind("size, fixed, drawn or empirical", "10MB", "30kB pareto 1.5", "30kB lognormal 1.5", "web-search", number=1),
+]
+"""A fixed number of bytes, or a distribution."""
 TransferSizeField = Annotated[
     TransferSize,
     BeforeValidator(_size),

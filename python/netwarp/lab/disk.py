@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from netwarp.flows import kind_of
+from netwarp.flows.transfer_size import mean_of
 from netwarp.lab.build import SAMPLE_NS
 from netwarp.lab.network import ACK_FRAME_BYTES, Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
@@ -130,7 +131,8 @@ def _stream(name: str, sizes: Sizes) -> _Stream:
     own = flow.own_fields(path)
     ways = sizes.paths[name]
     data, back = (ways.reverse, ways.forward) if kind.is_reverse(own) else (ways.forward, ways.reverse)
-    active_ns = min(sizes.scenario.duration - flow.start, flow.duration or sizes.scenario.duration)
+    left_ns = sizes.scenario.duration - mean_of(flow.start)
+    active_ns = left_ns if flow.duration is None else min(left_ns, mean_of(flow.duration))
     most = min(_carried_bytes(sizes, hop, active_ns) for hop in data)
     offered = flow.offered_bytes(path, active_ns)
     transport = kind.transport_of(own)

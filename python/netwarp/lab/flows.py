@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from netwarp.flows import FlowBase, kind_of
 from netwarp.flows.options import socket_options
-from netwarp.lab.draws import draw_below, seed_for
+from netwarp.flows.transfer_size import TransferSize, mean_of
+from netwarp.lab.draws import draw_below, draw_from, seed_for
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.lab_format.model import LabCondition, LabFlow, LabFlowChange
@@ -15,11 +16,14 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.condition import Condition
 from netwarp.scenario.model.flow_timeline import flow_timeline
 from netwarp.scenario.model.timeline import FlowState
+from netwarp.values.fields import Distribution
 
 FIRST_SOURCE_PORT = 20000
 FIRST_DESTINATION_PORT = 5001
 MIN_START_JITTER_NS = 10_000_000
 SECOND_NS = 1_000_000_000
+_ATTEMPTS = 1000
+"""Draws of a start until one is within the run."""
 
 
 def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow, ...]:
@@ -34,7 +38,8 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
             name = group if flow.count == 1 else f"{group}.{number}"
             phase = group if flow.starts_together else name
             source_port, destination_port = ports(len(flows))
-            start, duration = _times(network.scenario, flow, phase, sizes.base_rtt_ns[group], seed)
+            one = _drawn(flow, name, network.scenario.duration, seed)
+            start, duration = _times(network.scenario, one, phase, sizes.base_rtt_ns[group], seed)
             flows.append(
                 LabFlow(
                     id=len(flows),
@@ -53,10 +58,22 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
                     seed=seed_for(seed, "flow", name),
                     changes=_changes(flow, states, number),
                     sockets=sockets,
-                    own=fields,
+                    own=fields if one is flow else one.own_fields(sizes.flow_path(group)),
                 )
             )
     return tuple(flows)
+
+
+def _drawn(flow: FlowBase, name: str, run_ns: int, seed: int) -> FlowBase:
+    """The flow of this name with its own start, duration and size, where its group has distributions of them."""
+    own: dict[str, int] = {}
+    for field in ("start", "duration", "bytes"):
+        value = getattr(flow, field, None)
+        if isinstance(value, Distribution | TransferSize):
+            draws = (draw_from(value, seed, f"drawn {field}", name, attempt) for attempt in range(_ATTEMPTS))
+            within = (drawn for drawn in draws if field != "start" or drawn < run_ns)
+            own[field] = next(within, run_ns - 1)
+    return flow.model_copy(update=own) if own else flow
 
 
 def ports(number: int) -> tuple[int, int]:
@@ -126,8 +143,8 @@ def _times(scenario: Scenario, flow: FlowBase, phase: str, base_rtt_ns: int, see
     """
     jitter = scenario.run.start_jitter
     width = max(base_rtt_ns, MIN_START_JITTER_NS) if jitter is None else jitter
-    start = min(flow.start + draw_below(width, seed, "start", phase), scenario.duration - 1)
+    start = min(mean_of(flow.start) + draw_below(width, seed, "start", phase), scenario.duration - 1)
     left = scenario.duration - start
     if flow.duration is None and kind_of(flow.tool).whole_seconds:
         return start, -(-left // SECOND_NS) * SECOND_NS
-    return start, left if flow.duration is None else min(flow.duration, left)
+    return start, left if flow.duration is None else min(mean_of(flow.duration), left)

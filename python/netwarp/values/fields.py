@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args
 
@@ -277,6 +277,27 @@ DurationDistribution = Annotated[
     Distribution,
     BeforeValidator(lambda value: _spread(value, units.parse_duration, "200ms")),
     kind("duration, fixed or drawn", "200ms", "200ms exponential", "200ms pareto"),
+]
+
+
+def _drawn_duration(value: object, parse: Callable[[object], int]) -> int | Distribution:
+    if isinstance(value, Distribution):
+        return value
+    found = _spread(value, parse, "200ms")
+    assert isinstance(found, dict)
+    return int(found["mean"]) if found["distribution"] == "constant" else Distribution(**found)
+
+
+DrawnDuration = Annotated[
+    int | Distribution,
+    BeforeValidator(lambda value: _drawn_duration(value, units.parse_duration)),
+    kind("duration, fixed or drawn", "200ms", "200ms exponential", "200ms pareto"),
+]
+"""A fixed time in ns, or a distribution."""
+DrawnPositiveDuration = Annotated[
+    int | Distribution,
+    BeforeValidator(lambda value: _drawn_duration(value, _positive_duration)),
+    kind("duration above 0, fixed or drawn", "200ms", "200ms exponential", "200ms pareto"),
 ]
 
 

@@ -63,9 +63,10 @@ def check_flow_timeline(group: str, scenario: Scenario) -> Iterator[Found]:
         yield error.keys, str(error)
         return
     flow = scenario.flows[group]
-    end = scenario.duration if flow.duration is None else flow.start + flow.duration
+    start, lasts = (0, None) if not isinstance(flow.start, int) else (flow.start, flow.duration)
+    end = start + lasts if isinstance(lasts, int) else scenario.duration  # drawn: within the run
     ends = [at for at, _ in states[1:]] + [end]
-    living = [state.active for (at, state), until in zip(states, ends, strict=True) if until > flow.start and at < end]
+    living = [state.active for (at, state), until in zip(states, ends, strict=True) if until > start and at < end]
     most = max(living, default=flow.count)  # a life that is over before it begins is another finding
     if most < flow.count:
         yield (

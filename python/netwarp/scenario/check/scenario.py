@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netwarp.flows import Flow, kind_of
+from netwarp.flows.transfer_size import mean_of
 from netwarp.scenario.check.changes import check_changes
 from netwarp.scenario.check.exec import check_exec
 from netwarp.scenario.check.links import check_addresses, check_interfaces, check_link
@@ -137,18 +138,19 @@ def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> I
 
 def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Found]:
     flow = scenario.flows[name]
-    if flow.start >= scenario.duration:
+    start, duration = mean_of(flow.start), flow.duration
+    if start >= scenario.duration:
         yield (
             (*keys, "start"),
-            f"starts at {format_duration(flow.start)}, when the run of {format_duration(scenario.duration)} is over",
+            f"starts at {format_duration(start)}, when the run of {format_duration(scenario.duration)} is over",
         )
-    elif flow.duration is not None and flow.start + flow.duration > scenario.duration:
+    elif isinstance(flow.start, int) and isinstance(duration, int) and start + duration > scenario.duration:
         yield (
             (*keys, "duration"),
-            f"ends at {format_duration(flow.start + flow.duration)}, past the end of the run "
+            f"ends at {format_duration(start + duration)}, past the end of the run "
             f"({format_duration(scenario.duration)}); shorten it or lengthen the scenario's duration",
         )
-    if flow.duration is not None and getattr(flow, "bytes", None) is not None:
+    if duration is not None and getattr(flow, "bytes", None) is not None:
         yield (*keys, "bytes"), "`bytes` and `duration` are both given; a flow ends by one of them"
 
 

@@ -8,11 +8,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from ipaddress import ip_network
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from netwarp.lab.network import Hop, NetworkGraph
 from netwarp.lab_format.model import LabRoute
 
+T = TypeVar("T")
 _BITS = {4: 32, 6: 128}
 
 
@@ -79,9 +80,9 @@ def _tables(network: NetworkGraph, version: int, hops: Mapping[str, Mapping[int,
     return tables
 
 
-def _joined(routes: Iterable[tuple[_Prefix, Hop]], bits: int) -> _Table:
+def _joined(routes: Iterable[tuple[_Prefix, T]], bits: int) -> list[tuple[_Prefix, T]]:
     """Ordered routes with one in place of two that are the halves of a prefix and have the same next hop."""
-    table: _Table = []
+    table: list[tuple[_Prefix, T]] = []
     for route in routes:
         table.append(route)
         while len(table) > 1 and table[-2][1] == table[-1][1] and (whole := _whole(table[-2][0], table[-1][0], bits)):
@@ -91,12 +92,7 @@ def _joined(routes: Iterable[tuple[_Prefix, Hop]], bits: int) -> _Table:
 
 def _merged(prefixes: Iterable[_Prefix], bits: int) -> list[_Prefix]:
     """Ordered prefixes with one in place of two halves."""
-    found: list[_Prefix] = []
-    for prefix in prefixes:
-        found.append(prefix)
-        while len(found) > 1 and (whole := _whole(found[-2], found[-1], bits)):
-            found[-2:] = [whole]
-    return found
+    return [prefix for prefix, _ in _joined(((prefix, None) for prefix in prefixes), bits)]
 
 
 def _whole(low: _Prefix, high: _Prefix, bits: int) -> _Prefix | None:

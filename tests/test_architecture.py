@@ -48,6 +48,7 @@ STAGES = [
     "studies",
     "modules.c_source",
     "modules.named",
+    "energy",
     "lab_format",
     "flows",
     "scenario.toml",

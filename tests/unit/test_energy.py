@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from energy_theory import asleep_share, radio_watts, wake_delay
-from netwarp.analysis.energy.consumption import Consumption, Packets, in_order
+from netwarp.analysis.energy.consumption import Consumption, Packets, by_tuple, in_order
 from netwarp.analysis.energy.nodes import node_consumption
 from netwarp.analysis.energy.ports import port_consumption, transmission_ns
 from netwarp.energy.model import Coalescing, Host, LowPowerIdle, NodeModel, Port, Radio, Switch
@@ -265,10 +265,10 @@ def test_tuples_share_what_no_packet_costs_by_their_bytes() -> None:
     model = Switch(summary="", idle_w=3.0, port_w=0.0, packet_nj=0.0, byte_nj=1e6)
     times = np.arange(1, 11) * 10**8
     used = node(model, in_order([packets(times, 200, tuples=1), packets(times, 100, tuples=2)]))
-    found = used.by_tuple(Window(0, 10**9))
+    found = by_tuple([used], Window(0, 10**9))
     assert found == pytest.approx({1: 2.0 + 2.0, 2: 1.0 + 1.0})
     assert sum(found.values()) == pytest.approx(float(used.joules(np.array([0, 10**9 + 1]))[0]))
-    assert used.by_tuple(Window(2 * 10**9, 3 * 10**9)) == {}
+    assert by_tuple([used], Window(2 * 10**9, 3 * 10**9)) == {}
 
 
 def test_a_part_without_packets_sleeps_all_the_time() -> None:

@@ -77,8 +77,8 @@ FLOW_ENERGY_ENTRIES: tuple[Entry, ...] = (
     entry(
         "energy_j",
         "its part of the joules of all links and nodes that have a model: what its own packets cost (data, "
-        "acknowledgements and retransmissions, in both directions), and of the rest of each part a share by the bytes "
-        "of frames that pass there",
+        "acknowledgements and retransmissions, in both directions), and of the rest of each link and node a share by "
+        "the bytes of frames that pass there",
         "sum",
         "`packets`",
         better=LOWER,

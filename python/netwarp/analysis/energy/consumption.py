@@ -93,20 +93,21 @@ class Consumption:
             return None
         return float(self.delay_ns[mask].mean()) / 1e6
 
-    def by_tuple(self, window: Window) -> dict[int, float]:
-        """The joules of each tuple in the window: what its packets cost, and of the rest a share by their bytes.
 
-        Without packets nobody has caused the rest, and it belongs to none.
-        """
-        mask = window.mask(self.packets.times_ns)
-        tuples, joules = self.packets.tuples[mask], self.packet_j[mask]
-        sizes = self.packets.frame_bytes[mask]
-        if not sizes.sum():
-            return {}
-        standing = float(self.standing_j(np.array(window.bounds, np.int64))[0])
-        keys, rows = np.unique(tuples, return_inverse=True)
-        own = np.bincount(rows, joules) + standing * np.bincount(rows, sizes) / sizes.sum()
-        return {int(key): float(value) for key, value in zip(keys, own, strict=True)}
+def by_tuple(whole: Sequence[Consumption], window: Window) -> dict[int, float]:
+    """The joules of each tuple in the window, of a node or both directions of a link: what its packets cost, and of the
+    rest a share by their bytes. Without packets nothing has caused the rest, and it belongs to none.
+    """
+    masks = [window.mask(one.packets.times_ns) for one in whole]
+    tuples = np.concatenate([one.packets.tuples[mask] for one, mask in zip(whole, masks, strict=True)])
+    sizes = np.concatenate([one.packets.frame_bytes[mask] for one, mask in zip(whole, masks, strict=True)])
+    joules = np.concatenate([one.packet_j[mask] for one, mask in zip(whole, masks, strict=True)])
+    if not sizes.sum():
+        return {}
+    standing = sum(float(one.standing_j(np.array(window.bounds, np.int64))[0]) for one in whole)
+    keys, rows = np.unique(tuples, return_inverse=True)
+    own = np.bincount(rows, joules) + standing * np.bincount(rows, sizes) / sizes.sum()
+    return {int(key): float(value) for key, value in zip(keys, own, strict=True)}
 
 
 def steady(watts: float, packets: Packets, packet_j: Values) -> Consumption:

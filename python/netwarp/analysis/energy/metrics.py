@@ -9,6 +9,7 @@ from itertools import groupby
 import numpy as np
 import polars as pl
 
+from netwarp.analysis.energy.consumption import by_tuple
 from netwarp.analysis.energy.traffic import Part, parts_of
 from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
@@ -84,8 +85,8 @@ def _by_flow(run: RunDir, parts: Sequence[Part], window: Window) -> dict[int, fl
     """The joules of each flow, by its id: of all tuples that carry its data or answer them."""
     flow_of = _with_answers(run.scan("tuples").collect(), run.description.flows)
     found: dict[int, float] = defaultdict(float)
-    for part in parts:
-        for number, joules in part.consumption.by_tuple(window).items():
+    for _, each in groupby(parts, key=lambda part: (part.scope, part.whole)):
+        for number, joules in by_tuple([part.consumption for part in each], window).items():
             if (flow := flow_of.get(number)) is not None:
                 found[flow] += joules
     return found

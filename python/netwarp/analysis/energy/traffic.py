@@ -26,10 +26,12 @@ _MOST_TCP_HEADER_BYTES = 60
 
 @dataclass(frozen=True)
 class Part:
-    """A direction of a link (scope `link`, named `link:node` by its sender) or a node, and what it consumes."""
+    """A direction of a link (scope `link`, named `link:node` by its sender) or a node, and what it consumes; `whole` is
+    the name of the link or node."""
 
     scope: str
     name: str
+    whole: str
     consumption: Consumption
 
 
@@ -50,7 +52,7 @@ def parts_of(run: RunDir) -> list[Part]:
         for end, consumption in zip(
             own, port_consumption(port, [sent[end.interface_index] for end in own]), strict=True
         ):
-            found.append(Part("link", end.name, consumption))
+            found.append(Part("link", end.name, link, consumption))
     longest = _longest_acks(run)
     for node, model in energy.nodes.items():
         own = [end for end in ends if end.node == node]
@@ -58,7 +60,7 @@ def parts_of(run: RunDir) -> list[Part]:
         parts = [sent[end.interface_index] for end in own]
         parts += [_at_the_other_end(sent[end.interface_index], end) for end in far]
         packets = in_order(parts)
-        found.append(Part("node", node, node_consumption(model, packets, len(own), _are_acks(packets, longest))))
+        found.append(Part("node", node, node, node_consumption(model, packets, len(own), _are_acks(packets, longest))))
     return found
 
 

@@ -92,14 +92,16 @@ def test_frames_without_gaps_never_sleep() -> None:
     assert watts(used, Window(frame, 1000 * frame)) == model.active_w
 
 
+SLOW = pytest.mark.slow
 CASES = [
-    ("1000base-t-eee", (1500,), 0.01),
     ("1000base-t-eee", (1500,), 0.05),
-    ("1000base-t-eee", (1500,), 0.3),
-    ("10gbase-t-eee", (1500,), 0.05),
-    ("10gbase-t-eee", (100, 600, 1500), 0.05),
     ("10gbase-t-eee", (100, 600, 1500), 0.3),
-    ("10gbase-t-eee", (1500,), 0.6),
+    # The same at other loads.
+    pytest.param("1000base-t-eee", (1500,), 0.01, marks=SLOW),
+    pytest.param("1000base-t-eee", (1500,), 0.3, marks=SLOW),
+    pytest.param("10gbase-t-eee", (1500,), 0.05, marks=SLOW),
+    pytest.param("10gbase-t-eee", (100, 600, 1500), 0.05, marks=SLOW),
+    pytest.param("10gbase-t-eee", (1500,), 0.6, marks=SLOW),
 ]
 
 
@@ -116,7 +118,7 @@ def test_poisson_arrivals_agree_with_an_mg1_queue_with_set_up(name: str, sizes: 
         assert used.mean_delay_ms(window) == pytest.approx(wake_delay(idle, rate) / 1e6, rel=WITHIN)
 
 
-@pytest.mark.parametrize("load", [0.05, 0.4])
+@pytest.mark.parametrize("load", [pytest.param(0.05, marks=SLOW), 0.4])
 @pytest.mark.parametrize(
     "coalescing",
     [
@@ -195,7 +197,7 @@ def node(model: NodeModel, frames: Packets, links: int = 1) -> Consumption:
 
 
 @pytest.mark.parametrize("name", ["lte", "wifi"])
-@pytest.mark.parametrize("gap_s", [0.05, 3.0, 20.0])
+@pytest.mark.parametrize("gap_s", [pytest.param(0.05, marks=SLOW), 3.0, pytest.param(20.0, marks=SLOW)])
 def test_a_radio_under_poisson_arrivals_agrees_with_its_renewals(name: str, gap_s: float) -> None:
     model = radio(name)
     random = np.random.default_rng(35)

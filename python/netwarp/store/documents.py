@@ -109,6 +109,7 @@ class StatusJson(TypedDict):
     by_exit_code: NotRequired[bool]
     duration_ns: NotRequired[Int64]
     tests: NotRequired[dict[str, Int64]]
+    package_j: NotRequired[dict[str, float]]
     charged: NotRequired[list[dict[str, str | int]]]
     confinement: NotRequired[dict[str, Any]]
 

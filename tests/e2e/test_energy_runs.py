@@ -86,6 +86,16 @@ def _ends(run: RunDir) -> pl.LazyFrame:
     return pl.LazyFrame(ends, schema={"interface_index": pl.UInt32, "node": pl.String}, orient="row")
 
 
+def test_what_an_interface_without_a_queue_consumes_is_unknown(runs: Runs) -> None:
+    """Its packets are not recorded, so that its port would seem to sleep all the time."""
+    raw = 'rate = "1gbit"\nraw = { h1 = ["qdisc replace dev {dev} root noqueue"] }'
+    scenario = dumbbell(duration="4s", flows=BULK + PING).replace('rate = "1gbit"', raw)
+    run = runs(scenario, *options(*MODELS))
+    joules = run.metrics().filter(metric="energy_j")
+    assert set(joules.filter(scope="link")["name"]) == {"bottleneck:r1", "bottleneck:h2"}
+    assert set(joules.filter(scope="node")["name"]) == {"h2"}
+
+
 def test_without_records_of_packets_there_is_no_energy(runs: Runs) -> None:
     run = only_run(runs.result(dumbbell(duration="4s", exact=False), *options(*MODELS)))
     assert [name for name in run.metrics()["metric"] if "energy" in name or name in ("power_w", "asleep_pct")] == []

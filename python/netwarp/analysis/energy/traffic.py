@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -36,37 +38,49 @@ class Part:
 
 
 def parts_of(run: RunDir) -> list[Part]:
-    """What each part with a model consumes, links first; empty without a model or without exact records of packets.
+    """What each part with a model consumes, links first, without parts whose packets are not recorded.
 
     Raises StoreError.
     """
     energy = run.document.energy
     if not (energy.links or energy.nodes) or not run.has_rows("packets"):
         return []
-    ends = run.description.ends
-    wanted = [end for end in ends if end.link in energy.links or energy.nodes.keys() & _nodes_at(end, ends)]
-    sent = _load(run, {end.interface_index for end in wanted})
+    ends: dict[str, list[End]] = defaultdict(list)
+    for end in run.description.ends:
+        ends[end.link].append(end)
+    at_node = {
+        node: [link for link, both in ends.items() if any(end.node == node for end in both)] for node in energy.nodes
+    }
+    wanted = {*energy.links, *chain.from_iterable(at_node.values())}
+    sent = _load(run, {end.interface_index for link in wanted for end in ends[link]})
+    unknown = _unrecorded(run, sent)
+    known = {link for link in wanted if not any(end.interface_index in unknown for end in ends[link])}
     found = []
     for link, port in energy.links.items():
-        own = [end for end in ends if end.link == link]
-        for end, consumption in zip(
-            own, port_consumption(port, [sent[end.interface_index] for end in own]), strict=True
-        ):
-            found.append(Part("link", end.name, link, consumption))
+        if link in known:
+            used = port_consumption(port, [sent[end.interface_index] for end in ends[link]])
+            found += [Part("link", end.name, link, one) for end, one in zip(ends[link], used, strict=True)]
     longest = _longest_acks(run)
     for node, model in energy.nodes.items():
-        own = [end for end in ends if end.node == node]
-        far = [other for end in own for other in ends if other.link == end.link and other.node != node]
-        parts = [sent[end.interface_index] for end in own]
-        parts += [_at_the_other_end(sent[end.interface_index], end) for end in far]
-        packets = in_order(parts)
-        found.append(Part("node", node, node, node_consumption(model, packets, len(own), _are_acks(packets, longest))))
+        if known.issuperset(at_node[node]):
+            both = [end for link in at_node[node] for end in ends[link]]
+            packets = in_order([_at(node, sent[end.interface_index], end) for end in both])
+            acks = _are_acks(packets, longest)
+            found.append(Part("node", node, node, node_consumption(model, packets, len(at_node[node]), acks)))
     return found
 
 
-def _nodes_at(end: End, ends: Collection[End]) -> set[str]:
-    """The nodes of an end's link."""
-    return {other.node for other in ends if other.link == end.link}
+def _at(node: str, packets: Packets, end: End) -> Packets:
+    """The packets that an end sends, as its own node or the one at the other end sees them."""
+    return packets if end.node == node else _at_the_other_end(packets, end)
+
+
+def _unrecorded(run: RunDir, sent: Mapping[int, Packets]) -> set[int]:
+    """The interfaces that sent packets of which none is recorded, since they have no queue (noqueue_init())."""
+    counted = run.scan("links").filter(pl.col("interface_index").is_in(list(sent))).sort("time_ns")
+    grown = pl.col("tx_packets").last().cast(pl.Int64) - pl.col("tx_packets").first().cast(pl.Int64)
+    growth = counted.group_by("interface_index").agg(grown).collect().iter_rows()
+    return {index for index, packets in growth if packets and not len(sent[index])}
 
 
 def _load(run: RunDir, interfaces: Collection[int]) -> Mapping[int, Packets]:

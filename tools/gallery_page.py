@@ -69,6 +69,11 @@ _GROUPS = {
         "coexistence-matrix": Exhibit(
             "Which congestion control harms which?", "labs/coexistence-matrix.md", "lab-coexistence-matrix"
         ),
+        "energy": Exhibit(
+            "What do congestion controls and queues cost in energy, beside what they deliver?",
+            "labs/energy.md",
+            "lab-energy",
+        ),
         "join-and-leave": Exhibit(
             "How fast do flows that come and go reach their fair share?", "changes.md", "lab-join-and-leave"
         ),

@@ -76,6 +76,7 @@ SOURCES = {
     "lab-differential-cwnd": Source("differential", "monitor-snd-cwnd-tcp--links.h1.delay"),
     "lab-differential-rate": Source("differential", "monitor-delivery-rate-bps-tcp--links.h2.rate"),
     "lab-diurnal": Source("diurnal", "throughput-all-flows"),
+    "lab-energy": Source("energy", "energy-cost"),
     "lab-join-and-leave": Source("join-and-leave", "throughput-all-flows"),
     "lab-md1": Source("md1", "queueing-theory"),
     "lab-mitigate-average": Source("mitigate", "inside-bottleneck-r1-average"),

@@ -281,3 +281,13 @@ def test_the_smallest_buffer(tmp_path: Path) -> None:
     assert {path for path, _ in rows} == {"as described", "smaller pipe", "larger pipe"}
     for name in ("buffers.csv", "buffers.json", "buffers.png"):
         assert (tmp_path / "out" / name).stat().st_size > 100
+
+
+def test_energy_is_a_goal_and_a_limit(tmp_path: Path) -> None:
+    """Ends and links get models, and records are exact; both kinds of queue cost about the same for each MB."""
+    advice = ask(tmp_path / "out", "energy 1, latency 1", ["energy < 100"], traffic="bulk 2").advice
+    assert advice.choice.name == "fq_codel"
+    places = {one.name: one.values for one in advice.places}
+    assert all(0.5 < values["energy"] < 20 for values in places.values())
+    assert [one.met for one in advice.limits] == [True]
+    assert "energy per delivered MB" in write_page(advice, tmp_path / "out").read_text()

@@ -57,10 +57,11 @@ OPEN = dumbbell(
     flows='[flows.web]\nfrom = "h1"\nto = "h2"\ntool = "open_loop"\narrivals = "poisson"\nload = "60%"\n'
     'size = "web-search"',
 )
+ENERGY = ("--set", "links.access.energy=1000base-t-eee", "--set", "nodes.h1.energy=wifi")
 
 
 def test_the_catalogue_is_what_is_measured(runs: Runs) -> None:
-    results = [runs.result(EVERYTHING), runs.result(FAIR), runs.result(OPEN)]
+    results = [runs.result(EVERYTHING), runs.result(FAIR, *ENERGY), runs.result(OPEN)]
     summaries = [pl.read_parquet(result / "summary.parquet").select("scope", "metric") for result in results]
     measured = {(scope, _generic(metric)) for scope, metric in pl.concat(summaries).unique().iter_rows()}
     named = {(scope, name) for scope, entries in CATALOGUE.items() for one in entries for name in one.names}

@@ -53,6 +53,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     ),
     "differential": (*BRIEF, "--case", "baseline", "--case", "bw-h1 5", "--case", "bw-h1 20", "--case", "delay-h1 200"),
     "diurnal": ("--seeds", "1"),
+    "energy": UNWARMED,
     "join-and-leave": ("--seeds", "1", "--case", "bbr"),
     "l4s": (*UNWARMED, "--case", "1 and 1", "--case", "one queue"),
     "md1": THEORY,

@@ -46,6 +46,7 @@ PARTS = {
         *("--case", "delay-h1 25", "--case", "delay-h1 50", "--case", "delay-h1 200", "--case", "delay-h2 200"),
     ],
     "diurnal": [*ANOTHER],
+    "energy": [*OTHERS],
     "fair-users": [*ANOTHER],
     "join-and-leave": [*OTHERS],
     "l4s": [*OTHERS],

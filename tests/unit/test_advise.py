@@ -15,6 +15,7 @@ from netwarp.advise.catalogue import read_catalogue
 from netwarp.advise.commands import commands_of
 from netwarp.advise.criteria import check_limits, parse_goal, parse_limit, playout, score, utilities
 from netwarp.advise.described import environment_of_scenario
+from netwarp.advise.energy import with_energy
 from netwarp.advise.environment import MINE, MODEM, Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.estimate import estimate
@@ -34,6 +35,7 @@ from netwarp.advise.traffic import parse_traffic
 from netwarp.advise.trial import Trial
 from netwarp.plan import make_plan
 from netwarp.scenario import load_scenario, parse_scenario
+from scenario_texts import DUMBBELL
 
 BOTH = ("sender", "queue")
 
@@ -100,6 +102,35 @@ def test_goals_that_cannot_be(goal: str, words: str) -> None:
 def test_a_goal_leaves_out_what_nothing_says_anything_about() -> None:
     assert parse_goal("calls", _home(traffic="call 1")) == {"calls": 0.75}
     assert parse_goal("latency 2, throughput 1", _home()) == {"latency": 2, "throughput": 1}
+
+
+def test_energy_as_a_goal_gives_models_to_ends_and_links_that_ports_can_carry() -> None:
+    assert parse_goal("energy", _home()) == {"energy": 0.75, "throughput": 0.25}
+    assert parse_limit("energy < 1.5").violation(1.2) < 0 < parse_limit("energy < 1.5").violation(1.6)
+    half = utilities({("", "energy_j_per_mb"): 2.0}, _home())["energy"]
+    assert half == utilities({("", "energy_j_per_mb"): 1.0}, _home())["energy"] / 2
+    assert "energy" not in utilities({}, _home())
+    document = with_energy(_home()).document
+    assert document["record"]["exact"]
+    assert {name for name, node in document["nodes"].items() if "energy" in node} == {"server", "client"}
+    assert {link["energy"] for link in document["links"].values()} == {"1000base-t-eee"}
+    assert "energy" not in _home().document["nodes"]["server"]
+    fast = with_energy(_home(rate="1gbit")).document["links"]
+    assert fast["line"]["energy"] == "10gbase-t-eee", "a port has room for situations with a faster line"
+    assert "energy" not in fast["access"], "no model is as fast as this link"
+    traced = with_energy(question_environment(Options(rate="lte", rtt="50ms", traffic="bulk 1"), BOTH)).document[
+        "links"
+    ]
+    assert traced["line"]["energy"] == "1000base-t-eee"
+
+
+def test_models_of_the_users_own_stay(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(DUMBBELL.replace("h1 = {}", 'h1 = { energy = "wifi" }'))
+    document = with_energy(question_environment(Options(source=str(path)), BOTH)).document
+    assert document["nodes"]["h1"]["energy"] == "wifi"
+    parts = {**document["nodes"], **document["links"]}
+    assert [name for name, part in parts.items() if "energy" in part] == ["h1"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from netwarp.stats.fairness import jain_index
 from netwarp.values.units import parse_duration, parse_percent, parse_rate
 
 Values = Mapping[tuple[str, str], float]
-"""A run's metrics of flows, by flow and metric."""
+"""A run's metrics of flows, by flow and metric, and its own, by an empty name."""
 
 FLOOR = 1e-3
 """The lowest utility: complete starvation costs a factor of a thousand, not an infinite one."""
@@ -30,9 +30,10 @@ GOALS: Mapping[str, Mapping[str, float]] = {
     "fairness": {"fairness": 0.75, "throughput": 0.25},
     "calls": {"calls": 0.75, "throughput": 0.25},
     "web": {"web": 0.75, "throughput": 0.25},
+    "energy": {"energy": 0.75, "throughput": 0.25},
 }
 """Each goal has a quarter for the criterion that would otherwise be sacrificed without limit."""
-CRITERIA = ("latency", "throughput", "fairness", "calls", "web")
+CRITERIA = ("latency", "throughput", "fairness", "calls", "web", "energy")
 MIN_EFFECT = math.log(1.02)
 """The smallest difference of scores that matters: 2 %."""
 
@@ -100,6 +101,11 @@ def web_p95_ms(values: Values, environment: Environment) -> float | None:
     return math.inf if None in found else max(one for one in found if one is not None)
 
 
+def energy_j_per_mb(values: Values, environment: Environment) -> float | None:
+    """The energy of everything that has a model, for each MB that all flows deliver."""
+    return values.get(("", "energy_j_per_mb"))
+
+
 @dataclass(frozen=True)
 class Playout:
     """The playout of a call: the delay of its buffer, the share of packets that are lost or too late, and R."""
@@ -165,6 +171,7 @@ MEASURES: Mapping[str, Measure] = {
         Measure("call_delay", "playout delay of a call", "ms", False, _ms, _call_delay_ms),
         Measure("call_lost", "packets of a call that are lost or late", "%", False, _percent, _call_lost_pct),
         Measure("web_p95", "95th percentile of the completion times of requests", "ms", False, _ms, web_p95_ms),
+        Measure("energy", "energy per delivered MB, by models", "J/MB", False, float, energy_j_per_mb),
         Measure("retransmits", "segments retransmitted", "", False, float, _retransmits),
     )
 }
@@ -181,6 +188,8 @@ def utilities(values: Values, environment: Environment) -> dict[str, float]:
     found["calls"] = None if r is None else r / R_MAX
     web = web_p95_ms(values, environment)
     found["web"] = None if web is None else environment.rtt_ns / 1e6 / web
+    energy = energy_j_per_mb(values, environment)
+    found["energy"] = 1 / energy if energy else None
     return {name: max(value, FLOOR) for name, value in found.items() if value is not None}
 
 
@@ -233,6 +242,7 @@ _NEEDS = {
     "fairness": 'add several bulk flows, such as --traffic "bulk 3"',
     "calls": 'add a call, such as --traffic "…, call 1"',
     "web": 'add the web, such as --traffic "…, web 20%"',
+    "energy": 'add traffic that delivers something, such as --traffic "bulk 1, …"',
     "latency": "",
 }
 
@@ -247,6 +257,7 @@ def _has_traffic(criterion: str, environment: Environment) -> bool:
         "fairness": count > 1,
         "calls": bool(roles.call),
         "web": bool(roles.web),
+        "energy": bool(greedy or roles.call or roles.web),
     }[criterion]
 
 

@@ -18,6 +18,7 @@ _OF_CRITERION = {
     "fairness": "fairness",
     "calls": "call_r",
     "web": "web_p95",
+    "energy": "energy",
 }
 _HEIGHT_IN, _LEFT, _BOTTOM_IN, _HEAD_IN = 5.2, 0.1, 0.6, 1.1
 _MAX_NAMES = 9

@@ -18,7 +18,7 @@ from netwarp.plots.colours import CATEGORICAL
 from netwarp.store.errors import StoreError
 from netwarp.store.result import ResultDir, open_result
 
-_SHOWN = ("rtt_p95", "call_r", "web_p95", "download", "upload", "fairness")
+_SHOWN = ("rtt_p95", "call_r", "web_p95", "download", "upload", "fairness", "energy")
 _MOST = 4
 _NAMES = {
     "rtt_p95": "RTT under load, ms",
@@ -27,6 +27,7 @@ _NAMES = {
     "download": "download, Mbit/s",
     "upload": "upload, Mbit/s",
     "fairness": "Jain's index",
+    "energy": "energy, J/MB",
 }
 _BEFORE, _AFTER = "#8a8a8a", CATEGORICAL[0]
 _HEIGHT_IN, _LEFT = 4.0, 0.085

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from netwarp.advise.candidates import Candidate, candidates_of
 from netwarp.advise.catalogue import read_catalogue
 from netwarp.advise.criteria import Limit, check_limits, parse_goal, parse_limit
+from netwarp.advise.energy import with_energy
 from netwarp.advise.environment import Environment
 from netwarp.advise.meter import time_words
 from netwarp.advise.question import Question
@@ -60,6 +61,8 @@ def prepare(question: Question, engine: Engine) -> Prepared:
     environment = question.environment
     weights = parse_goal(question.goal, environment)
     limits = [parse_limit(text) for text in question.limits]
+    if "energy" in (*weights, *(limit.measure.name for limit in limits)):
+        environment = with_energy(environment)
     check_limits(limits, environment)
     candidates = candidates_of(environment, read_catalogue(question.candidates), question.changes)
     size = size_of(question.effort, environment, len(candidates) - 1, situations_of(environment))

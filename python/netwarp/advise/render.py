@@ -17,6 +17,7 @@ _SHORT = {
     "web_p95": "requests",
     "download": "download",
     "upload": "upload",
+    "energy": "energy",
 }
 """Measures of the headline, in its order, and their names there."""
 

@@ -112,7 +112,7 @@ def _read(summary: pl.DataFrame, situation: str, reasons: Mapping[str, str]) -> 
             reason = f"{situation}, seed {seed}: {status}: {reasons.get(run_id, 'see its status.json')}"
             if reason not in found.failures.setdefault(case, []):
                 found.failures[case].append(reason)
-        elif scope == "flow" and value is not None:
+        elif scope in ("flow", "run") and value is not None:
             runs.setdefault((case, situation, seed), {})[name, metric] = value
     found.runs |= runs
     return found

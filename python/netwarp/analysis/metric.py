@@ -10,7 +10,7 @@ from netwarp.store.rundir import METRICS_SCHEMA
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric; `scope` is `flow`, `queue`, `link`, `place` or `run`, `metric` has its unit in its name."""
+    """One metric; `scope` is `flow`, `queue`, `link`, `node`, `place` or `run`, `metric` has its unit in its name."""
 
     scope: str
     name: str

@@ -70,8 +70,8 @@ def advise(
         Who controls the queue that fills: mine, modem or provider. For modem, netwarp advises a shaper at your router,
         because nothing else can be changed. Default: modem if the rates down and up differ, otherwise mine.
     goal
-        What matters: latency, throughput, fairness, calls, web; or weights such as "latency 2, throughput 1". Default:
-        calls or web if nothing else is sent, otherwise latency.
+        What matters: latency, throughput, fairness, calls, web, energy; or weights such as "latency 2, throughput 1".
+        Default: calls or web if nothing else is sent, otherwise latency.
     limit
         What must hold, such as "rtt_p95 < 50ms" or "goodput > 15mbit"; may be given several times.
     change

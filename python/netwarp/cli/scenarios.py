@@ -91,6 +91,8 @@ def show(
         Print the runs, and the lab and the commands of the first, as JSON (docs/lab.md).
     """
     with errors():
+        from netwarp.energy.model import Model
+        from netwarp.execute.single import energy_of
         from netwarp.lab import build_lab, network_notes
         from netwarp.lab.commands import commands
         from netwarp.lab.disk import estimate_plan
@@ -114,6 +116,7 @@ def show(
                     "axes": list(plan.axes),
                     "disk_bytes": None if use is None else round(use.kept),
                     "runs": [{"id": one.id, "seed": one.seed, "case": one.case, "point": one.point} for one in plan],
+                    **energy_of(first.scenario),
                     "lab": lab.as_json(),
                     "commands": commands(lab),
                 }
@@ -128,7 +131,13 @@ def show(
         lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
         lines += [disk_words(use)] if use else []
-        lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
+        lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), ""]
+        links, nodes = first.scenario.links, first.scenario.nodes
+        modelled: list[tuple[str, Model | None]] = [(name, link.energy) for name, link in links.items()]
+        modelled += [(name, node.energy) for name, node in nodes.items()]
+        energy = [f"  {name}: {model.name}, {model.summary}" for name, model in modelled if model]
+        lines += ["Energy, computed after the run:", "", *energy, ""] if energy else []
+        lines += ["As commands:", ""]
         lines += [f"  {line}" for line in commands(lab)]
         out.write("\n".join(lines))
     return OK

@@ -8,7 +8,7 @@ from pathlib import Path
 from netwarp.engines.base import Engine
 from netwarp.scenario.model import Scenario
 
-RESOLUTION = ("values", "modules", "lab_format", "flows", "scenario", "plan.py", "lab")
+RESOLUTION = ("values", "modules", "energy", "lab_format", "flows", "scenario", "plan.py", "lab")
 """Modules and folders of netwarp that turn a scenario into labs."""
 
 

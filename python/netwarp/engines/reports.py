@@ -87,7 +87,8 @@ class CommandFacts(TypedDict, total=False):
 class RunFacts(CommandFacts, total=False):
     """Facts about a run in status.json, beside its status: seconds, and oddities that engine or analysis found.
 
-    `end` is why its machine was ended, and is missing if that ended by itself.
+    `end` is why its machine was ended, and is missing if that ended by itself. `package_j` are the joules of each
+    package of processors meanwhile, of everything that the machine did; missing where they are not counted.
     """
 
     end: End
@@ -98,6 +99,7 @@ class RunFacts(CommandFacts, total=False):
     confinement: dict[str, Json]
     privilege: str
     nice: int
+    package_j: dict[str, float]
     by_host: bool
     notes: list[str]
     tests: dict[str, int]

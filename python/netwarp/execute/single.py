@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from netwarp.engines import Engine, Job, Outcome, identity_of, with_kernel_of
 from netwarp.engines.base import unheard
 from netwarp.lab import build_lab, memory_bytes, unchecked
 from netwarp.plan import Run
+from netwarp.scenario.model import Scenario
 from netwarp.scenario.points.identity import with_kernel
 from netwarp.store.files import write_json
 from netwarp.store.making import ResultWriter
@@ -117,6 +118,14 @@ def _description(run: Run, job: Job, engine: Engine, identity: Mapping[str, str]
         "given_sysctl": {
             node: sorted(given) for node in run.scenario.nodes if (given := run.scenario.given_sysctl(node))
         },
+        **energy_of(run.scenario),
         **engine.facts,
         "lab": job.lab.as_json(),
     }
+
+
+def energy_of(scenario: Scenario) -> JsonObject:
+    """The models of energy that the scenario names, for the evaluation of the run; no engine gets them."""
+    links = {name: asdict(link.energy) for name, link in scenario.links.items() if link.energy is not None}
+    nodes = {name: asdict(node.energy) for name, node in scenario.nodes.items() if node.energy is not None}
+    return {"energy": {"links": links, "nodes": nodes}} if links or nodes else {}

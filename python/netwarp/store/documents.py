@@ -18,6 +18,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from netwarp.energy.model import Model, NodeModel, Port, read_model
 from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
@@ -108,6 +109,7 @@ class StatusJson(TypedDict):
     by_exit_code: NotRequired[bool]
     duration_ns: NotRequired[Int64]
     tests: NotRequired[dict[str, Int64]]
+    package_j: NotRequired[dict[str, float]]
     charged: NotRequired[list[dict[str, str | int]]]
     confinement: NotRequired[dict[str, Any]]
 
@@ -168,6 +170,29 @@ class ScenarioDocument(Document):
     warmup: Annotated[int, BeforeValidator(parse_duration)] = 0
 
 
+def _model(value: Any) -> Model:
+    return read_model(value if isinstance(value, dict) else {})
+
+
+def _port(value: Any) -> Port:
+    if not isinstance(model := _model(value), Port):
+        raise ValueError(f"expected the model of a port, not of a {model.kind}")
+    return model
+
+
+def _node_model(value: Any) -> NodeModel:
+    if isinstance(model := _model(value), Port):
+        raise ValueError("expected the model of a node, not of a port")
+    return model
+
+
+class EnergyDocument(Document):
+    """The models of energy of links and nodes that have one."""
+
+    links: dict[str, Annotated[Port, PlainValidator(_port)]] = {}
+    nodes: dict[str, Annotated[NodeModel, PlainValidator(_node_model)]] = {}
+
+
 class RunDocument(Document):
     """`run.json`, with the lab in it or beside it."""
 
@@ -180,6 +205,7 @@ class RunDocument(Document):
     kernel: KernelDocument = KernelDocument()
     kernel_name: Text | None = None
     identity: dict[str, Text] = {}
+    energy: EnergyDocument = EnergyDocument()
     lab: Annotated[Lab, PlainValidator(read_lab)]
 
     @property

@@ -5,13 +5,19 @@ An entry also has the direction that is better, and the smallest difference that
 `make generate` writes it as docs/metrics.md (tools/metrics_page.py).
 """
 
+from netwarp.analysis.catalogue.energy_entries import (
+    FLOW_ENERGY_ENTRIES,
+    LINK_ENTRIES,
+    NODE_ENTRIES,
+    RUN_ENTRIES,
+)
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 from netwarp.analysis.catalogue.flow_entries import FLOW_ENTRIES
 
 _SPREAD = "mean, percentiles and maximum of "
 
 CATALOGUE: dict[str, tuple[Entry, ...]] = {
-    "flow": FLOW_ENTRIES,
+    "flow": (*FLOW_ENTRIES, *FLOW_ENERGY_ENTRIES),
     "queue": (
         entry(
             "sojourn_ms: mean p50 p95 p99 max",
@@ -134,7 +140,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             main={"utilisation": "utili-\nsation"},
             overview="utilisation",
         ),
+        *LINK_ENTRIES,
     ),
+    "node": NODE_ENTRIES,
     "run": (
         entry(
             "jain_index",
@@ -189,6 +197,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             basis="payload, each byte once; when it reaches the receiver; whole seconds of the run's window",
             axis=Axis("Jain's fairness index in each second"),
         ),
+        *RUN_ENTRIES,
     ),
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from netwarp.analysis.energy.metrics import energy_metrics
 from netwarp.analysis.flow.bbr import phase_metrics
 from netwarp.analysis.flow.flows import flow_metrics, load_flows, run_metrics, run_window
 from netwarp.analysis.flow.latency_under_load import load_metrics
@@ -49,5 +50,6 @@ def _metrics(run: RunDir) -> Iterator[Metric]:
     yield from phase_metrics(run, flows)
     yield from network
     yield from drop_metrics(run, run_window(run.description))
+    yield from energy_metrics(run, flows, run_window(run.description))
     yield from run_metrics(flows)
     yield from synchronisation_metrics(run, flows, run_window(run.description))

@@ -14,7 +14,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.rundir import RunDir
 from netwarp.values.keep import EVERYTHING
 
-SOURCES = ("values", "modules", "lab_format", "flows", "store", "stats", "analysis")
+SOURCES = ("values", "modules", "energy", "lab_format", "flows", "store", "stats", "analysis")
 """Modules and folders of netwarp that decide a metric."""
 _LIBRARIES = ("numpy", "polars")
 

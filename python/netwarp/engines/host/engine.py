@@ -4,7 +4,7 @@ import os
 import platform
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -14,6 +14,7 @@ from netwarp.engines.base import Capabilities, EngineError, EngineOptions, Engin
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.host.needs import impairments, of_own_kernel, sysctls, used_sections
 from netwarp.engines.host.probe import Refused, probe
+from netwarp.engines.host.rapl import counters, spent_j
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.programs import (
     digest_of,
@@ -137,14 +138,17 @@ class HostEngine:
             return Outcome(
                 RunStatus.FAILED, f"it was to read {' and '.join(missing)}, which this machine does not have"
             )
+        before = counters()
         supervisor = start(self._command(job, directory))
         try:
             report, complaint = wait(supervisor, job.time_limit_s, cancelled)
         finally:
             end(supervisor)
             odd = odd_files(directory)
+            package_j = spent_j(before, counters())
         said = complaint or end_in_words("supervisor", "the run", supervisor.returncode)
-        return _judge(job, directory, cast(SupervisorReport | None, report), said, odd)
+        outcome = _judge(job, directory, cast(SupervisorReport | None, report), said, odd)
+        return replace(outcome, facts={**outcome.facts, "package_j": package_j}) if package_j else outcome
 
     def _command(self, job: Job, directory: Path) -> list[str]:
         options: dict[str, object] = {

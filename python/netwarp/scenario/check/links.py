@@ -28,7 +28,19 @@ def check_link(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
         if node not in link.ends:
             yield (*keys, "raw"), f'"{node}" is not an end of this link{did_you_mean(node, link.ends)}'
     yield from _check_values(keys, link)
+    yield from _check_port(keys, link)
     yield from check_wire(name, link, scenario)
+
+
+def _check_port(keys: Keys, link: Link) -> Iterator[Found]:
+    """Check that the link is not faster than the ports whose energy is modelled."""
+    fastest = max(link.rate.forward, link.rate.reverse)
+    if link.energy is not None and fastest > link.energy.rate_mbps * 1e6:
+        yield (
+            (*keys, "energy"),
+            f'a port of "{link.energy.name}" sends {link.energy.rate_mbps:g} Mbit/s, and this link '
+            f"{fastest / 1e6:g} Mbit/s; choose the model of a faster port",
+        )
 
 
 def _check_values(keys: Keys, link: Link) -> Iterator[Found]:

@@ -16,7 +16,7 @@ from netwarp.scenario.model import INTERVAL, Expectation, Scenario
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
-SCOPES = ("run", "flow", "queue", "link", "place")
+SCOPES = ("run", "flow", "queue", "link", "node", "place")
 MAX_SELECTED = 100_000
 _NAMED = ("run", "flow", "queue", "link")
 """Scopes whose names follow from the scenario; a place has one when something is dropped there."""

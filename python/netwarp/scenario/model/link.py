@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_vali
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.lab_format.wires.netem import Jitter, LossModel
 from netwarp.lab_format.wires.planned import Plan
+from netwarp.scenario.model.energy import PortField
 from netwarp.scenario.model.link_presets import LINK_PRESETS, PresetName, with_preset
 from netwarp.scenario.model.trace import Trace, TraceField
 from netwarp.values.fields import (
@@ -145,6 +146,13 @@ class Link(Model):
         ge=1,
         le=65535,
         strict=True,
+    )
+    energy: PortField | None = about(
+        "Model of what the ports of this link consume: a shipped one, or a file (relative to the scenario's). It is "
+        "computed after the run and changes no packet ([energy.md](energy.md)).",
+        "1000base-t-eee",
+        refused=["1000base-x", "lte"],
+        default=None,
     )
     raw: dict[str, tuple[Line, ...]] = about(
         "tc commands for an end's interface `{dev}`, executed in this order, in place of rate and queue.",

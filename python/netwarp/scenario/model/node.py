@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from netwarp.scenario.model.energy import NodeModelField
 from netwarp.values.fields import (
     Duration,
     Model,
@@ -101,6 +102,13 @@ class Node(Model):
         {"net.ipv4.tcp_ecn": 1},
         refused=[{"tcp_ecn": 1}, {"net.core.default_qdisc": "fq"}],
         default_factory=dict,
+    )
+    energy: NodeModelField | None = about(
+        "Model of what this node consumes, as a switch, a host or a radio: a shipped one, or a file (relative to the "
+        "scenario's). It is computed after the run and changes no packet ([energy.md](energy.md)).",
+        "lte",
+        refused=["umts", "1000base-t"],
+        default=None,
     )
     syscall_time: Duration = about(
         "How long each system call of a program on this node takes: of `command` flows, tuners and a shell. Built-in "

@@ -35,6 +35,8 @@ from netwarp.values.units import parse_duration, parse_positive_rate
 COLUMNS = ("time", "rate", "delay", "loss")
 _OF_FLOWS = ("arrivals", "size")
 """Fields of flows that may name a file."""
+_WITH_ENERGY = ("links", "nodes")
+"""Tables whose parts may name a model of energy."""
 MAX_ROWS = 200_000
 """Twice the changes that a link may have in a run, since a trace may be longer than the run."""
 MAX_BYTES = 16 * 2**20
@@ -103,9 +105,10 @@ def _find(value: str, folder: Path) -> Path:
 
 
 def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
-    """The files that a scenario's data names as traces, its topology, or times or sizes of transfers, also in sweeps,
-    without shipped ones: the name under which a result keeps it → its content."""
+    """The files that a scenario's data names as traces, its topology, or times or sizes of transfers, or models of
+    energy, also in sweeps, without shipped ones: the name under which a result keeps it → its content."""
     named = [as_table(link).get("trace") for link in as_table(data.get("links")).values()]
+    named += [as_table(part).get("energy") for table in _WITH_ENERGY for part in as_table(data.get(table)).values()]
     named += [as_table(flow).get(field) for flow in as_table(data.get("flows")).values() for field in _OF_FLOWS]
     named += [as_table(data.get("topology")).get("file")]
     named += [value for path, value in varied(data) if _is_file(path)]
@@ -118,7 +121,8 @@ def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
 
 def _is_file(path: str) -> bool:
     keys = path.split(".")
-    return keys == ["topology", "file"] or "trace" in keys or (keys[0] == "flows" and keys[-1] in _OF_FLOWS)
+    energy = keys[0] in _WITH_ENERGY and keys[-1] == "energy"
+    return keys == ["topology", "file"] or energy or "trace" in keys or (keys[0] == "flows" and keys[-1] in _OF_FLOWS)
 
 
 def load_trace(value: object, folder: Path) -> Trace:

@@ -8,6 +8,7 @@ from netwarp.plots.timeseries.kinds import (
     iperf3,
     jain,
     media,
+    power,
     queue,
     rtt,
     stack,
@@ -30,6 +31,7 @@ KINDS: tuple[Kind, ...] = (
     inside.KIND,
     iperf3.KIND,
     interfaces.KIND,
+    power.KIND,
 )
 """The most telling first."""
 

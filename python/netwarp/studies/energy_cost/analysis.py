@@ -1,0 +1,84 @@
+"""Energy, goodput, delay and fairness of each point of a control's axis and another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+import polars as pl
+
+from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
+
+_CONTROL = re.compile(r"flows\.([^.]+)\.cc")
+
+
+class Axes(NamedTuple):
+    """The axis of the control, the flow that has it, and the other axis."""
+
+    control: str
+    flow: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A point: medians over the seeds. `rtt_ms` is the 95th percentile that other flows see, as pings do; without one
+    that of the flow itself. `jain` is None for a single flow; `seeds` counts the runs."""
+
+    control: str
+    other: str
+    j_per_mb: float
+    goodput_mbps: float
+    rtt_ms: float | None
+    jain: float | None
+    retransmission_j: float | None
+    seeds: int
+
+
+def axes_of(result: ResultDir) -> Axes | None:
+    """The two axes; None if there are not exactly these."""
+    found = [(axis, match[1]) for axis in result.axes if (match := _CONTROL.fullmatch(axis))]
+    others = [axis for axis in result.axes if not _CONTROL.fullmatch(axis)]
+    return Axes(*found[0], others[0]) if len(found) == 1 and len(others) == 1 else None
+
+
+def costs(summary: pl.DataFrame, axes: Axes) -> Iterator[Cost]:
+    """The points in the plan's order, of all good runs that have an energy and a goodput."""
+    rows = summary.filter(pl.col("status") == RunStatus.OK)
+    found: dict[tuple[str, str], list[dict[tuple[str, str, str], float]]] = {}
+    for part in rows.partition_by("run_id", maintain_order=True):
+        columns = part.select("scope", "name", "metric", "value").drop_nulls().iter_rows()
+        values = {(scope, name, metric): value for scope, name, metric, value in columns}
+        if ("run", "", "energy_j_per_mb") in values and ("flow", axes.flow, "goodput_mbps") in values:
+            row = part.row(0, named=True)
+            found.setdefault((str(row[axes.control]), str(row[axes.other])), []).append(values)
+    for (control, other), runs in found.items():
+        yield Cost(
+            control=control,
+            other=other,
+            j_per_mb=median(run["run", "", "energy_j_per_mb"] for run in runs),
+            goodput_mbps=median(run["flow", axes.flow, "goodput_mbps"] for run in runs),
+            rtt_ms=_median([_rtt_ms(run, axes.flow) for run in runs]),
+            jain=_median([run.get(("run", "", "jain_index")) for run in runs]),
+            retransmission_j=_median([run.get(("flow", axes.flow, "retransmission_j")) for run in runs]),
+            seeds=len(runs),
+        )
+
+
+def _rtt_ms(values: dict[tuple[str, str, str], float], flow: str) -> float | None:
+    """The largest RTT that other flows see; without one that of the flow."""
+    found = {name: value for (scope, name, metric), value in values.items() if (scope, metric) == _RTT}
+    others = [value for name, value in found.items() if name != flow and not name.startswith(f"{flow}.")]
+    return max(others) if others else found.get(flow)
+
+
+_RTT = ("flow", "rtt_ms_p95")
+
+
+def _median(values: list[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    return median(present) if present else None

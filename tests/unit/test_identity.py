@@ -36,6 +36,7 @@ FLOWS = {
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",
     "open_loop": 'arrivals = "poisson 1/s"\nsize = 1000\n',
+    "quic": 'start = "1s"\n',
     "iperf3": "",
     "ping": "",
     "command": 'client = ["true"]\n',

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from netwarp.flows import bulk, cbr, command, incast, iperf3, media, on_off, open_loop, ping, poisson, request
+from netwarp.flows import bulk, cbr, command, incast, iperf3, media, on_off, open_loop, ping, poisson, quic, request
 from netwarp.flows.found import FOUND
 from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
 
@@ -24,6 +24,7 @@ KINDS: dict[str, FlowKind] = {
         request,
         incast,
         open_loop,
+        quic,
         iperf3,
         ping,
         command,

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from e2e_command import netwarp
 from e2e_runs import Runs, only_run
-from e2e_traffic import BACK, SECOND, account, flow, packets_of, pair, values
+from e2e_traffic import SECOND, account, flow, packets_of, pair, values
 from netwarp.store.codes import QuicEvent
 from netwarp.store.digests import read_digests
 from netwarp.store.rundir import RunDir
@@ -15,10 +15,11 @@ FULL = 1472
 """UDP payload of a full packet over IPv4 and Ethernet."""
 OUTER = 8 + 20 + 14
 """UDP, IPv4, Ethernet."""
-INNER = 1 + 8 + 2 + 1 + 1 + 4 + 16
+INNER = 1 + 8 + 1 + 1 + 1 + 4 + 16
 """Flags, connection ID, packet number, frame type, stream ID, offset, tag: the rest of a full packet is data."""
-FIRST = 1200 + OUTER
-"""The least frame with a packet of the type Initial (RFC 9000, section 14.1)."""
+FRAME = FULL + OUTER
+ACCESS = 13
+"""Index of h1's interface, if there is a router."""
 MS = 10**6
 
 
@@ -76,12 +77,12 @@ def test_a_congestion_event_multiplies_the_window(runs: Runs, cc: str, factor: f
 def test_records_agree_with_the_queue_and_the_socket(runs: Runs) -> None:
     run = runs(alone("cubic"))
     rows, found, totals = acks(run), values(run, "quic"), account(run, "quic")
-    packets = packets_of(run, "quic", interface=13)
+    packets = packets_of(run, "quic")
     dropped = packets.filter(fate=1).height
     assert dropped > 0
     assert totals["retransmits"] == rows["lost_pkts"][-1]
     assert 0 <= dropped - rows["lost_pkts"][-1] <= 3, "the last ones may be unknown to the sender at the end"
-    assert totals["sent_pkts"] == packets_of(run, "quic").height
+    assert totals["sent_pkts"] == packets_of(run, "quic", interface=ACCESS).height
     assert rows["acked_bytes"].is_sorted()
     assert rows["sent_pkts"].is_sorted()
     new, readable = arrivals(run)["new_bytes"], arrivals(run)["in_order_bytes"]
@@ -92,26 +93,19 @@ def test_records_agree_with_the_queue_and_the_socket(runs: Runs) -> None:
     lowered = rows.filter(event=QuicEvent.CONGESTION).filter(pl.col("time_ns").is_between(*window)).height
     assert found["congestion_events"] == lowered
     # The smoothed RTT is between the path's own and that with a full queue.
-    assert 20 < found["srtt_ms_mean"] < 20 + 51 * ms(FULL + OUTER) + 3
+    assert 20 < found["srtt_ms_mean"] < 20 + 51 * ms(FRAME) + 3
     assert found["cwnd_pkts_mean"] == pytest.approx(50, abs=20)
 
 
 @pytest.mark.parametrize(("mbps", "delay"), [(10, 5), (10, 50), (1000, 20)])
 def test_a_handshake_takes_one_round_trip(runs: Runs, mbps: int, delay: int) -> None:
-    """A datagram in each direction, of the least size; then the first data leaves."""
+    """A full datagram in each direction; then the first data leaves."""
     run = runs(pair(quic(), rate=f"{mbps}mbit", delay=f"{delay}ms", duration="1s"))
     found = values(run, "quic")
-    trip = 2 * (delay + ms(FIRST, mbps))
+    trip = 2 * (delay + ms(FRAME, mbps))
     assert found["handshake_ms_mean"] == pytest.approx(trip, abs=0.01)
     assert found["handshake_rtts_mean"] == pytest.approx(trip / (2 * delay), abs=0.01)
-    first = found["first_data_ms_mean"] - trip - delay
-    assert ms(FIRST, mbps) <= first <= ms(FIRST, mbps) + ms(FULL + OUTER, mbps) < 3
-    lengths = [packets_of(run, "quic")["packet_bytes"][0], _answers(run)["packet_bytes"][0]]
-    assert lengths == [FIRST, FIRST]
-
-
-def _answers(run: RunDir) -> pl.DataFrame:
-    return run.scan("packets").filter(interface_index=BACK).collect().sort("enqueue_ns", maintain_order=True)
+    assert found["first_data_ms_mean"] == pytest.approx(trip + delay + ms(FRAME, mbps), abs=0.01)
 
 
 @pytest.mark.parametrize("delay", [5, 50])
@@ -119,7 +113,7 @@ def test_a_resumed_connection_sends_data_in_its_first_flight(runs: Runs, delay: 
     text = pair(quic("zero_rtt = true", 'start = "1s"'), delay=f"{delay}ms")
     run = runs(text)
     found = values(run, "quic")
-    assert found["first_data_ms_mean"] == pytest.approx(delay + ms(FULL + OUTER), abs=0.5)
+    assert found["first_data_ms_mean"] == pytest.approx(delay + ms(FRAME), abs=0.01)
     flight = packets_of(run, "quic").filter(pl.col("enqueue_ns") == SECOND)
     assert flight.height >= 8, "an initial window of 12,000 bytes"
     before = packets_of(run, "quic").filter(pl.col("enqueue_ns") < SECOND)
@@ -147,14 +141,14 @@ def test_streams_share_a_size_and_end_with_it(runs: Runs) -> None:
 def test_a_flow_ends_with_its_duration(runs: Runs) -> None:
     run = runs(pair(quic('duration = "1s"'), queue="pfifo limit 50"))
     sent = packets_of(run, "quic")
-    assert sent["enqueue_ns"][-1] == SECOND, "the packet that closes the connection"
+    assert SECOND - 3 * MS < sent["enqueue_ns"][-1] <= SECOND
     queued = arrivals(run).filter(pl.col("time_ns") > SECOND)
     assert queued["new_bytes"].sum() > 20 * (FULL - INNER), "what was in the queue arrives"
 
 
 def test_segments_are_one_entry_of_the_queue(runs: Runs) -> None:
     sent = packets_of(runs(pair(quic("gso = true"), rate="100mbit")), "quic")
-    assert sent["segments"].max() == 10
+    assert 8 <= sent["segments"].max() <= 10
     assert packets_of(runs(pair(quic(), rate="100mbit")), "quic")["segments"].max() == 1
 
 
@@ -167,13 +161,13 @@ def test_a_smaller_datagram_is_the_size_of_every_full_packet(runs: Runs) -> None
 def test_it_answers_marks_as_losses_if_it_asks_for_ecn(runs: Runs) -> None:
     queue = "fq_codel limit 1000 ecn"
     marked = runs(pair(quic("ecn = true", 'dscp = "AF41"'), queue=queue, duration="6s", router=True))
-    rows = packets_of(marked, "quic", interface=13)
+    rows = packets_of(marked, "quic")
     assert set(rows["ecn_in"]) == {2}
     assert (rows["ecn_out"] == 3).any()
     assert values(marked, "quic")["congestion_events"] >= 1
     assert account(marked, "quic")["retransmits"] == 0
     plain = runs(pair(quic(), queue=queue, duration="6s", router=True))
-    assert set(packets_of(plain, "quic", interface=13)["ecn_in"]) == {0}
+    assert set(packets_of(plain, "quic")["ecn_in"]) == {0}
 
 
 def test_over_ipv6_packets_are_as_long(runs: Runs) -> None:
@@ -205,14 +199,14 @@ def test_a_destination_that_refuses_fails_the_run_with_the_reason(tmp_path_facto
     text = pair(quic(), router=True, tail=REFUSING).replace("[run]", '[run]\ntuner = "refusing"')
     status = _status(text, tmp_path_factory)
     assert status["status"] == "failed"
-    assert "cannot connect to 10." in str(status["reason"])
+    assert "cannot connect to 10.0.0.2:5001" in str(status["reason"])
     assert "(ICMP)" in str(status["reason"])
 
 
 REFUSING = """
 [tuners.refusing]
 nodes = ["r1"]
-program = ["sh", "-c", "ip route flush table main; ip route add prohibit default; exec sleep 100"]
+program = ["sh", "-c", "ip route replace prohibit 10.0.0.2/32; exec sleep 100"]
 """
 
 

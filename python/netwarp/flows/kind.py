@@ -144,7 +144,8 @@ class FlowKind:
     media: bool = False
     """Whether its datagrams are frames that are played out, and late after that."""
     quic: bool = False
-    """Whether it is QUIC, whose ends write their own records (`quic_acks`, `quic_arrivals`)."""
+    """Whether it is QUIC: its congestion controls are not the kernel's, and its ends write records of their own
+    (`quic_acks`, `quic_arrivals`)."""
     poisson_arrivals: bool = False
     """Whether its packets are a Poisson process."""
     found: bool = False

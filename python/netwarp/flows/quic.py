@@ -39,7 +39,7 @@ class QuicFields(LabObject):
 
 class QuicFlow(FlowBase):
     """QUIC that always has data to send, until `duration` is over or `bytes` are sent: the agent's own client on `from`
-    and server on `to`, both of the library quinn ([quic.md](quic.md)). At its end the client closes the connection."""
+    and server on `to`, both of the library quinn ([quic.md](quic.md)). At its end the client sends nothing more."""
 
     tool: Literal["quic"] = about(TOOL, "quic")
     cc: Literal["cubic", "newreno", "bbr"] = about(

@@ -112,7 +112,8 @@ impl Sender {
             if !is_closing {
                 is_closing = self.ending.is_stopped() || self.outgoing.is_finished();
                 match is_closing {
-                    // What is in flight still arrives before this, what was not sent never does.
+                    // What is in flight still arrives, what was not sent never does. If the window is full, quinn cannot
+                    // even say that it has closed the connection.
                     true => connection.close(now, NO_ERROR, Bytes::new()),
                     false => self.outgoing.fill(connection)?,
                 }

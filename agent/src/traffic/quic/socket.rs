@@ -194,3 +194,70 @@ fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
         .as_sockaddr_in6()
         .map(|v6| SocketAddrV6::from(*v6).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    const FLOW: &str = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"127.0.0.1",
+            "destination":"127.0.0.1","source_port":1,"destination_port":2,"family":"ipv4","start_ns":0,"duration_ns":1,
+            "seed":7,"changes":[],"sockets":SOCKETS}"#;
+
+    fn flow(sockets: &str) -> Result<Flow> {
+        Ok(serde_json::from_str(&FLOW.replace("SOCKETS", sockets))?)
+    }
+
+    fn local(socket: &UdpSocket) -> Result<SocketAddr> {
+        let storage = nix::sys::socket::getsockname::<SockaddrStorage>(socket.socket.as_raw_fd())?;
+        address(&storage).context("no address")
+    }
+
+    fn transmit(destination: SocketAddr) -> Transmit {
+        Transmit {
+            destination,
+            ecn: Some(EcnCodepoint::Ect0),
+            size: 3,
+            segment_size: None,
+            src_ip: None,
+        }
+    }
+
+    #[test]
+    fn a_port_that_no_socket_has_is_learnt_of() -> Result<()> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let closed = local(&UdpSocket::open(&flow("[]")?, any, None, 1200)?)?;
+        let mut socket = UdpSocket::open(&flow("[]")?, any, Some(closed), 1200)?;
+        socket.send(&transmit(closed), b"abc");
+        sleep(Duration::from_millis(10));
+        assert_eq!(socket.take()?.refusal, Some(Errno::ECONNREFUSED));
+        assert_eq!(socket.take()?.refusal, None);
+        Ok(())
+    }
+
+    #[test]
+    fn marks_are_sent_only_for_flows_that_ask_for_ecn() -> Result<()> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        for (sockets, expected) in [
+            ("[]", None),
+            (
+                r#"[{"name":"IP_TOS","level":0,"option":1,"value":138}]"#,
+                Some(EcnCodepoint::Ect0),
+            ),
+        ] {
+            let mut to = UdpSocket::open(&flow("[]")?, any, None, 1200)?;
+            let destination = local(&to)?;
+            let from = UdpSocket::open(&flow(sockets)?, any, None, 1200)?;
+            from.send(&transmit(destination), b"abc");
+            let arrivals = to.take()?;
+            let found: Vec<_> = arrivals
+                .datagrams
+                .iter()
+                .map(|one| (one.ecn, &one.bytes[..]))
+                .collect();
+            assert_eq!(found, [(expected, &b"abc"[..])]);
+        }
+        Ok(())
+    }
+}

@@ -36,7 +36,7 @@ FLOWS = {
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",
     "open_loop": 'arrivals = "poisson 1/s"\nsize = 1000\n',
-    "quic": 'start = "1s"\n',
+    "quic": 'start = "2s"\n',
     "iperf3": "",
     "ping": "",
     "command": 'client = ["true"]\n',
@@ -195,7 +195,13 @@ VALUES: dict[str, TOML] = {
     "UdpFlow.rate": ("", "2mbit"),
     **{
         f"{owner}.{option.name}": ("", json.dumps(option.examples[0]))
-        for owner, transport in (("TcpFlow", "tcp"), ("UdpFlow", "udp"), ("MediaFlow", "udp"), ("PingFlow", "icmp"))
+        for owner, transport in (
+            ("TcpFlow", "tcp"),
+            ("UdpFlow", "udp"),
+            ("MediaFlow", "udp"),
+            ("QuicFlow", "udp"),
+            ("PingFlow", "icmp"),
+        )
         for option in OPTIONS
         if transport in option.transports
     },
@@ -213,6 +219,13 @@ VALUES: dict[str, TOML] = {
     "MediaFlow.playout": ("", "60ms"),
     "MediaFlow.deadline": ("", "60ms"),
     "OpenLoopFlow.cc": ("", "bbr"),
+    "QuicFlow.cc": ("", "newreno"),
+    "QuicFlow.bytes": ("", "1MB"),
+    "QuicFlow.streams": ("", "2"),
+    "QuicFlow.datagram_size": ("", "1200"),
+    "QuicFlow.gso": ("", "true"),
+    "QuicFlow.zero_rtt": ("", "true"),
+    "QuicFlow.resume_ahead": ("", "500ms"),
     "OpenLoopFlow.load": ("50%", "60%"),
     "Arrivals.process": ("every 1s", "poisson 1/s"),
     "Arrivals.interval_ns": ("every 1s", "every 2s"),
@@ -250,6 +263,7 @@ WITH = {
     "MediaFlow.codec": ("flows.media.control=none",),
     "MediaFlow.control": ("flows.media.rate=1mbit",),
     "OpenLoopFlow.load": ("flows.open_loop.arrivals=poisson",),
+    "QuicFlow.resume_ahead": ("flows.quic.zero_rtt=true",),
 }
 """Settings that some fields require, before and after."""
 WHOLE = {

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::echoes::Echoes;
 use super::flow_stats::FlowStats;
-use super::quic::QuicRecords;
+use super::quic_records::QuicRecords;
 use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
 use super::transfers::Transfers;

@@ -23,6 +23,7 @@ mod ping;
 mod poisson;
 mod program;
 mod quic;
+mod quic_records;
 mod rate_control;
 mod receiver;
 mod receiver_stats;
@@ -42,7 +43,7 @@ pub use self::socket::try_congestion_control;
 
 use self::flow_stats::FlowStats;
 use self::generator::{Generator, Setup, Tables};
-use self::quic::QuicRecords;
+use self::quic_records::QuicRecords;
 use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
 use self::threads::lock;

@@ -25,7 +25,7 @@ from netwarp.values.keep import EVERYTHING, Keep
 PACKET_BYTES, ACK_BYTES, ARRIVAL_BYTES, DATAGRAM_BYTES = 9, 14, 5, 8
 """Bytes of a row on the disk, compressed, measured in the shipped scenarios: `packets`, `acks`, `arrivals`,
 `datagrams`."""
-QUIC_ACK_BYTES, QUIC_ARRIVAL_BYTES = 20, 5
+QUIC_ACK_BYTES, QUIC_ARRIVAL_BYTES = 12, 4
 """The same of `quic_acks`, `quic_arrivals`."""
 SAMPLE_BYTES = 9
 """Bytes of a row of `queues`, `queue_states`, `links` or `pings`."""

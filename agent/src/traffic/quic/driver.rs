@@ -1,7 +1,7 @@
 //! Drives the connections of one endpoint: datagrams from the socket to quinn, from quinn to the socket, and its timers.
 //!
-//! quinn itself does no I/O and reads no clock. Each turn gives it everything that has happened by now and sends what it
-//! wants to send; in virtual time no time passes in between.
+//! quinn itself does no I/O and reads no clock. Each turn gives it everything that has happened by now, and sends what it
+//! wants to send.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

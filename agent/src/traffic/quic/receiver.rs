@@ -9,8 +9,8 @@ use anyhow::Result;
 use super::account::{Ending, Shared};
 use super::driver::Driver;
 use super::incoming::{Incoming, Taken};
-use super::records::{Arrival, QuicRecords};
 use crate::time::monotonic_ns;
+use crate::traffic::quic_records::{Arrival, QuicRecords};
 use crate::traffic::threads::lock;
 use crate::traffic::transfers::Transfers;
 

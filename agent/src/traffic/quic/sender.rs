@@ -12,9 +12,9 @@ use super::account::{Ending, Shared};
 use super::driver::Driver;
 use super::observed::Log;
 use super::outgoing::Outgoing;
-use super::records::{Ack, QuicRecords};
 use super::tls::Tickets;
 use crate::time::monotonic_ns;
+use crate::traffic::quic_records::{Ack, QuicRecords};
 use crate::traffic::threads::lock;
 
 const NO_ERROR: VarInt = VarInt::from_u32(0);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::traffic::occasional::Occasional;
+use super::occasional::Occasional;
 pub use netwarp_records::tables::quic_acks::Row as Ack;
 pub use netwarp_records::tables::quic_arrivals::Row as Arrival;
 use netwarp_records::tables::{quic_acks, quic_arrivals};

@@ -87,7 +87,7 @@ def test_records_agree_with_the_queue_and_the_socket(runs: Runs) -> None:
     assert rows["sent_pkts"].is_sorted()
     new, readable = arrivals(run)["new_bytes"], arrivals(run)["in_order_bytes"]
     assert totals["received_bytes"] == new.sum()
-    assert 0 <= new.sum() - readable.sum() < 60 * FULL, "what waits behind a gap at the end"
+    assert 0 <= int(new.sum()) - int(readable.sum()) < 60 * FULL, "what waits behind a gap at the end"
     assert (readable > new).any()
     window = (2 * SECOND, 10 * SECOND)
     lowered = rows.filter(event=QuicEvent.CONGESTION).filter(pl.col("time_ns").is_between(*window)).height
@@ -148,14 +148,14 @@ def test_a_flow_ends_with_its_duration(runs: Runs) -> None:
 
 def test_segments_are_one_entry_of_the_queue(runs: Runs) -> None:
     sent = packets_of(runs(pair(quic("gso = true"), rate="100mbit")), "quic")
-    assert 8 <= sent["segments"].max() <= 10
+    assert 8 <= max(sent["segments"].to_list()) <= 10
     assert packets_of(runs(pair(quic(), rate="100mbit")), "quic")["segments"].max() == 1
 
 
 def test_a_smaller_datagram_is_the_size_of_every_full_packet(runs: Runs) -> None:
     sent = packets_of(runs(pair(quic("datagram_size = 1300"))), "quic")
     assert sent["packet_bytes"].max() == 1300 + OUTER
-    assert (sent["packet_bytes"] == 1300 + OUTER).mean() > 0.95
+    assert sent.filter(packet_bytes=1300 + OUTER).height > 0.95 * sent.height
 
 
 def test_it_answers_marks_as_losses_if_it_asks_for_ecn(runs: Runs) -> None:

@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn the_certificate_is_always_the_same() -> Result<(), ring::error::KeyRejected> {
         assert_eq!(certificate()?, certificate()?);
-        assert_eq!(certificate()?.len(), 239);
+        assert_eq!(certificate()?.len(), 211);
         Ok(())
     }
 }

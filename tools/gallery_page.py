@@ -61,6 +61,9 @@ _GROUPS = {
     "Who gets the link": {
         "web-search": Exhibit("How long do short transfers wait behind long ones?", "open-loop.md", "lab-web-search"),
         "calls": Exhibit("How does a call sound beside a download?", "media.md", "lab-calls"),
+        "quic-vs-tcp": Exhibit(
+            "Who gets how much when QUIC and TCP, both with CUBIC, share a queue?", "quic.md", "lab-quic-vs-tcp"
+        ),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",

@@ -119,6 +119,7 @@ SOURCES = {
         axes="links.bottleneck.queue,case",
     ),
     "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
+    "lab-quic-vs-tcp": Source("quic-vs-tcp", "throughput-all-flows"),
     "lab-calls": Source(
         "calls", "flow.mos-speech-by-bottleneck-queue-bar", metric="flow.mos", axes="links.bottleneck.queue"
     ),

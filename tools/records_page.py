@@ -7,6 +7,8 @@ from netwarp.lab.disk import (
     ARRIVAL_BYTES,
     DATAGRAM_BYTES,
     PACKET_BYTES,
+    QUIC_ACK_BYTES,
+    QUIC_ARRIVAL_BYTES,
     SAMPLE_BYTES,
     SOCKET_BYTES,
 )
@@ -69,13 +71,13 @@ _HOW_MUCH = f"""
 room than the runs that are missing will take. The estimate is made from the plan alone. A flow sends what its kind
 offers (its rate, its size, a response after each pause), or else what the slowest link of its path carries at its
 mean rate; if flows of TCP ask for more than a link carries, each gets the same share of what it asked. A packet has a
-row at each queue of its path, and every second data packet of TCP is acknowledged. Rows take {PACKET_BYTES} bytes in
-`packets`, {ACK_BYTES} in `acks`, {ARRIVAL_BYTES} in `arrivals`, {DATAGRAM_BYTES} in `datagrams`, {SOCKET_BYTES} in
-`sockets`, and {SAMPLE_BYTES} in `queues`, `queue_states`, `links` and `pings`. Captures are not compressed. The
-estimate does not know drops and retransmissions, changes of flows, or what programs of the user send, which count as
-flows that fill the path; it says nothing of `netwarp exec`. In shipped scenarios and in
-`tests/e2e/test_disk_estimates.py` it is within a factor of two of what runs take; with offloads, whose aggregates are
-one row, they take less.
+row at each queue of its path, and every second data packet of TCP and QUIC is acknowledged. Rows take {PACKET_BYTES}
+bytes in `packets`, {ACK_BYTES} in `acks`, {ARRIVAL_BYTES} in `arrivals`, {DATAGRAM_BYTES} in `datagrams`,
+{QUIC_ACK_BYTES} in `quic_acks`, {QUIC_ARRIVAL_BYTES} in `quic_arrivals`, {SOCKET_BYTES} in `sockets`, and
+{SAMPLE_BYTES} in `queues`, `queue_states`, `links` and `pings`. Captures are not compressed. The estimate does not know
+drops and retransmissions, changes of flows, or what programs of the user send, which count as flows that fill the path;
+it says nothing of `netwarp exec`. In shipped scenarios and in `tests/e2e/test_disk_estimates.py` it is within a factor
+of two of what runs take; with offloads, whose aggregates are one row, they take less.
 """
 
 _QUEUE_STATES = """

@@ -25,6 +25,18 @@ pub mod usage {
     pub const UNDER: u8 = 2;
 }
 
+/// An event of a QUIC sender (`quic_acks.arrows`).
+pub mod quic_event {
+    /// An acknowledgement
+    pub const ACKNOWLEDGED: u8 = 0;
+    /// A loss that did not lower the window, mostly since one of the same round trip has done so
+    pub const LOSS: u8 = 1;
+    /// A loss, or an ECN mark, that lowered the window
+    pub const CONGESTION: u8 = 2;
+    /// Persistent congestion, which lowered it to its minimum
+    pub const PERSISTENT: u8 = 3;
+}
+
 /// The state of a rate control (`rate_control.arrows`).
 pub mod rate_state {
     /// Hold
@@ -272,6 +284,28 @@ tables! {
         threshold_ms: f64 = Float64Builder, false, "ms", "over-use is the gradient, times the groups so far or 60, above this";
         usage: u8 = UInt8Builder, false, "", "0 normal, 1 over-use, 2 under-use";
         state: u8 = UInt8Builder, false, "", "0 hold, 1 increase, 2 decrease";
+    }
+    /// `quic_acks.arrows`: one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it (agent, exact, where there are QUIC flows).
+    quic_acks {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        event: u8 = UInt8Builder, false, "", "0 an acknowledgement, 1 a loss that did not lower the window, mostly since one of the same round trip has done so, 2 a loss, or an ECN mark, that lowered the window, 3 persistent congestion, which lowered it to its minimum";
+        cwnd_bytes: u64 = UInt64Builder, false, "bytes", "congestion window, of UDP payload";
+        ssthresh_bytes: Option<u64> = UInt64Builder, true, "bytes", "slow-start threshold; absent if it has not been set, or with BBR";
+        in_flight_bytes: u64 = UInt64Builder, false, "bytes", "sent, and neither acknowledged nor declared lost, of UDP payload";
+        acked_bytes: u64 = UInt64Builder, false, "bytes", "acknowledged so far, of UDP payload";
+        rtt_ns: Option<i64> = Int64Builder, true, "ns", "RTT sample of this acknowledgement, with the receiver's delay of it; absent if it gave none";
+        srtt_ns: i64 = Int64Builder, false, "ns", "smoothed RTT (RFC 9002, section 5.3), after the datagram";
+        min_rtt_ns: i64 = Int64Builder, false, "ns", "minimum of the RTT (RFC 9002, section 5.2), after the datagram";
+        sent_pkts: u64 = UInt64Builder, false, "packets", "sent so far";
+        lost_pkts: u64 = UInt64Builder, false, "packets", "declared lost so far";
+    }
+    /// `quic_arrivals.arrows`: data of a QUIC flow's streams that reached its receiver at an instant (agent, exact, where there are QUIC flows).
+    quic_arrivals {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        new_bytes: u64 = UInt64Builder, false, "bytes", "not received before";
+        in_order_bytes: u64 = UInt64Builder, false, "bytes", "that the application could read from then on, each stream in order: these bytes unless they came beyond a gap, and what had waited behind the gap that they closed";
     }
     /// `transfers.arrows`: one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a transfer of an open-loop flow (agent, exact).
     transfers {

@@ -19,6 +19,7 @@ FLOWS: Mapping[str, str] = {
     "udp": 'tool = "iperf3"\nprotocol = "udp"\nrate = "300kbit"',
     "cbr": 'tool = "cbr"\nrate = "300kbit"',
     "poisson": 'tool = "poisson"\nrate = "300kbit"',
+    "quic": 'tool = "quic"',
     "media": 'tool = "media"\ncontrol = "gcc"\ncount = 2',
     "speech": 'tool = "media"\ncodec = "g711"',
     "on_off": 'tool = "on_off"\nrate = "300kbit"\non = "1s"\noff = "1s"',

@@ -52,6 +52,7 @@ PARTS = {
     "l4s": [*OTHERS],
     "mitigate": [*ANOTHER],
     "mobile": [*ANOTHER],
+    "quic-vs-tcp": [*ANOTHER],
     "real-time": [*ANOTHER],
     "receive-buffers": [*ANOTHER],
     "red-synchronisation": [*ANOTHER],

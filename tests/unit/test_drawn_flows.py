@@ -71,5 +71,5 @@ def test_a_fixed_value_is_that_of_every_flow() -> None:
 
 
 def test_connections_are_not_opened_ahead_of_starts_that_are_drawn() -> None:
-    with pytest.raises(ScenarioError, match="connect_ahead: its connections are opened ahead of one start"):
+    with pytest.raises(ScenarioError, match="connect_ahead: connects ahead of one start"):
         flows('start = "2s exponential"\nconnect_ahead = "1s"')

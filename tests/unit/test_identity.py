@@ -37,6 +37,7 @@ FLOWS = {
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",
     "open_loop": 'arrivals = "poisson 1/s"\nsize = 1000\n',
+    "quic": 'start = "2s"\n',
     "iperf3": "",
     "ping": "",
     "command": 'client = ["true"]\n',
@@ -45,6 +46,7 @@ OPTIONED = (
     ("TcpFlow", "tcp"),
     ("UdpFlow", "udp"),
     ("MediaFlow", "udp"),
+    ("QuicFlow", "udp"),
     ("PingFlow", "icmp"),
     ("SctpFlow", "sctp"),
 )
@@ -225,6 +227,12 @@ VALUES: dict[str, TOML] = {
     "MediaFlow.playout": ("", "60ms"),
     "MediaFlow.deadline": ("", "60ms"),
     "OpenLoopFlow.cc": ("", "bbr"),
+    "QuicFlow.cc": ("", "newreno"),
+    "QuicFlow.streams": ("", "2"),
+    "QuicFlow.datagram_size": ("", "1200"),
+    "QuicFlow.gso": ("", "true"),
+    "QuicFlow.zero_rtt": ("", "true"),
+    "QuicFlow.resume_ahead": ("", "500ms"),
     "OpenLoopFlow.load": ("50%", "60%"),
     "Arrivals.process": ("every 1s", "poisson 1/s"),
     "Arrivals.interval_ns": ("every 1s", "every 2s"),
@@ -262,6 +270,7 @@ WITH = {
     "MediaFlow.codec": ("flows.media.control=none",),
     "MediaFlow.control": ("flows.media.rate=1mbit",),
     "OpenLoopFlow.load": ("flows.open_loop.arrivals=poisson",),
+    "QuicFlow.resume_ahead": ("flows.quic.zero_rtt=true",),
 }
 """Settings that some fields require, before and after."""
 WHOLE = {

@@ -144,6 +144,23 @@ pub struct OpenLoopFields {
     pub cdf_shares: Vec<f64>,
 }
 
+/// The fields of a QUIC flow in the lab.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct QuicFields {
+    pub cc: String,
+    /// None: as much as possible
+    pub bytes: Option<u64>,
+    pub streams: u16,
+    /// of UDP's payload, of every full packet
+    pub datagram_size_bytes: u32,
+    /// several datagrams in one call (UDP_SEGMENT)
+    pub gso: bool,
+    /// how long before its start a first connection fetches a session ticket; None: it does not resume
+    pub resume_ahead_ns: Option<i64>,
+}
+
 /// The options of iperf3 in the lab, from which the agent makes its command line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]

@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use super::echoes::Echoes;
 use super::flow_stats::FlowStats;
+use super::quic_records::QuicRecords;
 use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
 use super::transfers::Transfers;
@@ -45,6 +46,7 @@ pub struct Tables {
     pub pings: Arc<Mutex<Vec<Echoes>>>,
     pub datagrams: Arc<Mutex<Datagrams>>,
     pub rate_control: Arc<Mutex<RateControl>>,
+    pub quic: Arc<Mutex<QuicRecords>>,
     pub transfers: Arc<Mutex<Transfers>>,
 }
 

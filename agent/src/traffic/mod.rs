@@ -15,6 +15,7 @@ mod incast;
 mod iperf3;
 mod media;
 mod messages;
+mod occasional;
 mod on_off;
 mod open_loop;
 mod options;
@@ -23,6 +24,8 @@ mod pauses;
 mod ping;
 mod poisson;
 mod program;
+mod quic;
+mod quic_records;
 mod rate_control;
 mod receiver;
 mod receiver_stats;
@@ -43,6 +46,7 @@ pub use self::socket::try_congestion_control;
 
 use self::flow_stats::FlowStats;
 use self::generator::{Generator, Setup, Tables};
+use self::quic_records::QuicRecords;
 use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
 use self::threads::lock;
@@ -66,6 +70,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("request", request::prepare),
     ("incast", incast::prepare),
     ("open_loop", open_loop::prepare),
+    ("quic", quic::prepare),
     ("iperf3", iperf3::prepare),
     ("ping", ping::prepare),
     (command::TOOL, command::prepare),
@@ -84,6 +89,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         pings: Arc::default(),
         datagrams: Arc::new(Mutex::new(Datagrams::create(dir)?)),
         rate_control: Arc::new(Mutex::new(RateControl::new(dir))),
+        quic: Arc::new(Mutex::new(QuicRecords::new(dir))),
         transfers: Arc::new(Mutex::new(Transfers::create(dir)?)),
     };
     let programs: Vec<String> = lab
@@ -167,6 +173,7 @@ impl Flows {
         // Threads that still wait for something hold a reference; they never write again.
         lock(&self.tables.datagrams).finish()?;
         lock(&self.tables.rate_control).finish()?;
+        lock(&self.tables.quic).finish()?;
         lock(&self.tables.transfers).finish()?;
         Ok(kept)
     }

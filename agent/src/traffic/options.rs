@@ -51,7 +51,8 @@ fn set_within_limit(fd: RawFd, option: &SocketOption, plain: i32) -> Result<()> 
     Ok(())
 }
 
-fn set_number(fd: RawFd, level: i32, name: i32, value: i64) -> std::io::Result<()> {
+/// Sets an option that is a whole number.
+pub fn set_number(fd: RawFd, level: i32, name: i32, value: i64) -> std::io::Result<()> {
     let word = value as i32;
     // SAFETY: `word` outlives the call, and its size is given.
     let result = unsafe {

@@ -7,13 +7,28 @@ use anyhow::{Context, Result};
 use nix::sys::signal::SigSet;
 
 const STACK_BYTES: usize = 64 * 1024;
+/// Enough for cryptography. Only what is used takes memory.
+const DEEP_STACK_BYTES: usize = 1024 * 1024;
 
 /// Starts a thread of a generator. It blocks all signals: otherwise the end of some child would wake it while it sleeps
 /// in the kernel.
 pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    spawn_with(STACK_BYTES, name, work)
+}
+
+/// Starts a thread as `spawn` does, for work that needs more of a stack.
+pub fn spawn_deep(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    spawn_with(DEEP_STACK_BYTES, name, work)
+}
+
+fn spawn_with(
+    stack_bytes: usize,
+    name: String,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>> {
     thread::Builder::new()
         .name(name)
-        .stack_size(STACK_BYTES)
+        .stack_size(stack_bytes)
         .spawn(|| {
             let _ = SigSet::all().thread_block();
             work();

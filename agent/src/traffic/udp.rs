@@ -274,18 +274,24 @@ impl Generator for UdpFlow {
 /// Makes a UDP socket bound to `local` and connected to `remote`, with large buffers and the flow's options.
 fn pair(flow: &Flow, local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
     let socket = bound(local, SockType::Datagram)?;
-    // In a user namespace buffers are limited (net.core.rmem_max); the resulting losses are counted.
-    if setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES).is_err() {
-        setsockopt(&socket, sockopt::SndBuf, &BUFFER_BYTES)?;
-    }
-    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
-        setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
-    }
+    enlarge_buffers(&socket)?;
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
     options::set(socket.as_raw_fd(), &flow.sockets)?;
     connect(socket.as_raw_fd(), &SockaddrStorage::from(remote))
         .with_context(|| format!("cannot connect to {remote}"))?;
     Ok(socket)
+}
+
+/// Gives a socket buffers that neither lose nor delay datagrams.
+pub fn enlarge_buffers(socket: &OwnedFd) -> Result<()> {
+    // In a user namespace buffers are limited (net.core.rmem_max); the resulting losses are counted.
+    if setsockopt(socket, sockopt::SndBufForce, &BUFFER_BYTES).is_err() {
+        setsockopt(socket, sockopt::SndBuf, &BUFFER_BYTES)?;
+    }
+    if setsockopt(socket, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
+        setsockopt(socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
+    }
+    Ok(())
 }
 
 /// Hands over departures, batch by batch, until `duration_ns` is over.

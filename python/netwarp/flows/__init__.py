@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from netwarp.flows import bulk, cbr, command, incast, iperf3, media, on_off, open_loop, ping, poisson, request, sctp
+from netwarp.flows import (
+    bulk,
+    cbr,
+    command,
+    incast,
+    iperf3,
+    media,
+    on_off,
+    open_loop,
+    ping,
+    poisson,
+    quic,
+    request,
+    sctp,
+)
 from netwarp.flows.found import FOUND
 from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
 
@@ -25,6 +39,7 @@ KINDS: dict[str, FlowKind] = {
         request,
         incast,
         open_loop,
+        quic,
         iperf3,
         ping,
         command,

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
+from netwarp.flows.sized import SizedFlow
 from netwarp.flows.tcp import TcpFlow
-from netwarp.flows.transfer_size import DrawnSize, mean_of
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
 from netwarp.values.fields import Duration, about
-from netwarp.values.units import format_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class BulkFields(LabObject):
     connect_ahead_ns: Annotated[Time, meaning("how long before its start its connection is opened")]
 
 
-class BulkFlow(TcpFlow):
+class BulkFlow(SizedFlow, TcpFlow):
     """TCP that always has data to send, until `duration` is over or `bytes` are sent.
 
     With `connect_ahead` each connection is opened that long before `start`, and all flows of the group start to send at
@@ -35,14 +34,6 @@ class BulkFlow(TcpFlow):
 
     tool: Literal["bulk"] = about(TOOL, "bulk")
     cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
-    bytes: DrawnSize | None = about(
-        "How much to send; without it the flow always has data to send. With a distribution each flow of the group "
-        "draws its own.",
-        "10MB",
-        "30kB pareto 1.5",
-        refused=[0, "30kB gaussian"],
-        default=None,
-    )
     connect_ahead: Duration = about(
         "How long before `start` the connection is opened.",
         "1s",
@@ -58,23 +49,7 @@ class BulkFlow(TcpFlow):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that it does not connect before the run begins."""
-        if self.connect_ahead and not isinstance(self.start, int):
-            yield (
-                "connect_ahead",
-                "its connections are opened ahead of one start, and `start` is drawn for each; give it without a "
-                "distribution",
-            )
-        elif self.connect_ahead > (start := mean_of(self.start)):
-            yield (
-                "connect_ahead",
-                f"connects {format_duration(self.connect_ahead)} before its start at {format_duration(start)}, "
-                "which is before the run begins; start it later, or lower `connect_ahead`",
-            )
-
-    @property
-    def size(self) -> int | None:
-        """How much to send, on average, in bytes; None: as much as possible."""
-        return None if self.bytes is None else mean_of(self.bytes)
+        yield from self.too_early("connect_ahead", self.connect_ahead, "connects", "connect_ahead")
 
     def lab_fields(self, path: FlowPath) -> BulkFields:
         """The fields of a bulk flow."""

@@ -138,7 +138,7 @@ class FlowKind:
     greedy: bool = False
     """Whether it always has data to send, so that any limit but the network's is an error of the set-up."""
     counts_for_fairness: bool = False
-    """Whether it takes as much of a bottleneck as it can get; Jain's index is over such flows of TCP."""
+    """Whether it takes as much of a bottleneck as it can get; Jain's index is over such flows of TCP and QUIC."""
     probe: bool = False
     """Whether its round trips measure latency. Probes are not load, and have no fair share."""
     requests: bool = False
@@ -151,6 +151,9 @@ class FlowKind:
     """Whether `datagrams.arrows` has every arrived datagram, and the flow's account the number of sent ones."""
     media: bool = False
     """Whether its datagrams are frames that are played out, and late after that."""
+    quic: bool = False
+    """Whether it is QUIC: its congestion controls are not the kernel's, and its ends write records of their own
+    (`quic_acks`, `quic_arrivals`)."""
     poisson_arrivals: bool = False
     """Whether its packets are a Poisson process."""
     found: bool = False

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
+from netwarp.flows.kind import TOOL, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
 from netwarp.flows.options.sockets import RECEIVE_BUFFER_SIZE, SEND_BUFFER_SIZE
-from netwarp.flows.transfer_size import DrawnSize, mean_of
+from netwarp.flows.sized import SizedFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import UInt64, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
@@ -41,21 +41,13 @@ class SctpFields(LabObject):
     ordered: Annotated[bool, meaning("whether messages are delivered in the order of their stream")]
 
 
-class SctpFlow(FlowBase):
+class SctpFlow(SizedFlow):
     """SCTP that always has a message to send, until `duration` is over or `bytes` are sent.
 
     Its congestion control is the kernel's only one for SCTP (RFC 9260, section 7).
     """
 
     tool: Literal["sctp"] = about(TOOL, "sctp")
-    bytes: DrawnSize | None = about(
-        "How much to send; without it the flow always has data to send. With a distribution each flow of the group "
-        "draws its own.",
-        "10MB",
-        "30kB pareto 1.5",
-        refused=[0, "30kB gaussian"],
-        default=None,
-    )
     message_size: PositiveSize = about(
         "Payload of a message in bytes, at most 65,536. A message that is larger than a packet's payload takes several "
         "chunks, and is readable once it is complete.",
@@ -85,11 +77,6 @@ class SctpFlow(FlowBase):
         # The fields of the options, as their records define them.
         __annotations__ |= _TYPES
         vars().update(_FIELDS)
-
-    @property
-    def size(self) -> int | None:
-        """How much to send, on average, in bytes; None: as much as possible."""
-        return None if self.bytes is None else mean_of(self.bytes)
 
     def lab_fields(self, path: FlowPath) -> SctpFields:
         """The fields of an association."""

@@ -26,6 +26,8 @@ from netwarp.values.keep import EVERYTHING, Keep
 PACKET_BYTES, ACK_BYTES, ARRIVAL_BYTES, DATAGRAM_BYTES = 9, 14, 5, 8
 """Bytes of a row on the disk, compressed, measured in the shipped scenarios: `packets`, `acks`, `arrivals`,
 `datagrams`."""
+QUIC_ACK_BYTES, QUIC_ARRIVAL_BYTES = 12, 4
+"""The same of `quic_acks`, `quic_arrivals`."""
 SAMPLE_BYTES = 9
 """Bytes of a row of `queues`, `queue_states`, `links` or `pings`."""
 _STATE_ROWS = 20
@@ -122,6 +124,7 @@ class _Stream:
     back: Sequence[Hop]
     yields: bool
     is_tcp: bool
+    is_quic: bool
     lists_datagrams: bool
 
 
@@ -142,12 +145,13 @@ def _stream(name: str, sizes: Sizes) -> _Stream:
         name,
         flow.count * (most if offered is None else offered),
         frame_bytes,
-        0.5 if is_tcp else float(transport == "icmp"),
-        ACK_FRAME_BYTES if is_tcp else frame_bytes,
+        0.5 if is_tcp or kind.quic else float(transport == "icmp"),
+        ACK_FRAME_BYTES if is_tcp or kind.quic else frame_bytes,
         data,
         back,
-        offered is None or is_tcp,
+        offered is None or is_tcp or kind.quic,
         is_tcp,
+        kind.quic,
         kind.datagrams,
     )
 
@@ -180,13 +184,15 @@ def _carried_bytes(sizes: Sizes, hop: Hop, time_ns: int) -> float:
 
 
 def _exact_bytes(stream: _Stream, frames: float, *, exact: bool) -> float:
-    """The tables with a row for each packet, ACK or datagram; `datagrams` is there without exact records, too."""
-    datagrams = DATAGRAM_BYTES * frames if stream.lists_datagrams else 0.0
-    if not exact:
-        return datagrams
+    """The tables with a row for each packet, ACK or datagram; the agent's are there without exact records, too."""
     answers = stream.answers * frames
+    own = DATAGRAM_BYTES * frames if stream.lists_datagrams else 0.0
+    own += QUIC_ACK_BYTES * answers + QUIC_ARRIVAL_BYTES * frames if stream.is_quic else 0.0
+    if not exact:
+        return own
     packets = frames * len(stream.data) + answers * len(stream.back)
-    return PACKET_BYTES * packets + ACK_BYTES * (answers if stream.is_tcp else 0.0) + ARRIVAL_BYTES * frames + datagrams
+    arrivals = frames + (answers if stream.is_quic else 0.0)
+    return PACKET_BYTES * packets + ACK_BYTES * (answers if stream.is_tcp else 0.0) + ARRIVAL_BYTES * arrivals + own
 
 
 def _sampled_bytes(sizes: Sizes, *, exact: bool) -> float:

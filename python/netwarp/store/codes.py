@@ -43,6 +43,23 @@ class RateState(IntEnum):
 RATE_STATES = {RateState.HOLD: "hold", RateState.INCREASE: "increase", RateState.DECREASE: "decrease"}
 
 
+class QuicEvent(IntEnum):
+    """An event that a QUIC sender's congestion control saw: `quic_acks.arrows`, column `event`."""
+
+    ACKNOWLEDGED = 0
+    LOSS = 1
+    CONGESTION = 2
+    PERSISTENT = 3
+
+
+QUIC_EVENTS = {
+    QuicEvent.ACKNOWLEDGED: "an acknowledgement",
+    QuicEvent.LOSS: "a loss that did not lower the window, mostly since one of the same round trip has done so",
+    QuicEvent.CONGESTION: "a loss, or an ECN mark, that lowered the window",
+    QuicEvent.PERSISTENT: "persistent congestion, which lowered it to its minimum",
+}
+
+
 class Place(IntEnum):
     """The place where a packet was seen last: `drops.arrows`, column `place`; enum netwarp_place of linux/netwarp.h."""
 

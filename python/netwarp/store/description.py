@@ -67,9 +67,9 @@ class Flow:
         return self.kind.transport_of({"protocol": self.protocol})
 
     @property
-    def shares_by_tcp(self) -> bool:
-        """Whether it takes as much of a bottleneck as TCP gets."""
-        return self.kind.counts_for_fairness and self.transport == "tcp"
+    def shares(self) -> bool:
+        """Whether it takes as much of a bottleneck as its congestion control gets, over TCP or QUIC."""
+        return self.kind.counts_for_fairness and (self.transport == "tcp" or self.kind.quic)
 
 
 @dataclass(frozen=True)

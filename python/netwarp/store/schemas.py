@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from netwarp.store.codes import FATES, PLACES, RATE_STATES, SIGHTS, USAGES, Sight
+from netwarp.store.codes import FATES, PLACES, QUIC_EVENTS, RATE_STATES, SIGHTS, USAGES, Sight
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.table import Column, column
 
@@ -435,6 +435,50 @@ RATE_CONTROL = Table(
     ),
 )
 
+QUIC_ACKS = Table(
+    "quic_acks",
+    "one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it",
+    "agent, exact, where there are QUIC flows",
+    (
+        column("flow_id", "u32", "", "the flow's number in the lab"),
+        _TIME,
+        column("event", "u8", "", _codes(QUIC_EVENTS)),
+        column("cwnd_bytes", "u64", "bytes", "congestion window, of UDP payload"),
+        column("ssthresh_bytes", "u64?", "bytes", "slow-start threshold; absent if it has not been set, or with BBR"),
+        column("in_flight_bytes", "u64", "bytes", "sent, and neither acknowledged nor declared lost, of UDP payload"),
+        column("acked_bytes", "u64", "bytes", "acknowledged so far, of UDP payload"),
+        column(
+            "rtt_ns",
+            "i64?",
+            "ns",
+            "RTT sample of this acknowledgement, with the receiver's delay of it; absent if it gave none",
+        ),
+        column("srtt_ns", "i64", "ns", "smoothed RTT (RFC 9002, section 5.3), after the datagram"),
+        column("min_rtt_ns", "i64", "ns", "minimum of the RTT (RFC 9002, section 5.2), after the datagram"),
+        column("sent_pkts", "u64", "packets", "sent so far"),
+        column("lost_pkts", "u64", "packets", "declared lost so far"),
+    ),
+    "An acknowledgement that reveals losses has two rows: before and after the sender's answer to these.",
+)
+
+QUIC_ARRIVALS = Table(
+    "quic_arrivals",
+    "data of a QUIC flow's streams that reached its receiver at an instant",
+    "agent, exact, where there are QUIC flows",
+    (
+        column("flow_id", "u32", "", "the flow's number in the lab"),
+        _TIME,
+        column("new_bytes", "u64", "bytes", "not received before"),
+        column(
+            "in_order_bytes",
+            "u64",
+            "bytes",
+            "that the application could read from then on, each stream in order: these bytes unless they came beyond a "
+            "gap, and what had waited behind the gap that they closed",
+        ),
+    ),
+)
+
 TRANSFERS = Table(
     "transfers",
     "one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a "
@@ -553,6 +597,8 @@ TABLES: dict[str, Table] = {
         PINGS,
         DATAGRAMS,
         RATE_CONTROL,
+        QUIC_ACKS,
+        QUIC_ARRIVALS,
         TRANSFERS,
         WIRES,
         SYSCTLS,
@@ -561,5 +607,5 @@ TABLES: dict[str, Table] = {
     )
 }
 
-EXACT = (PACKETS, DROPS, ACKS, STATES, ARRIVALS, DATAGRAMS)
+EXACT = (PACKETS, DROPS, ACKS, STATES, ARRIVALS, DATAGRAMS, QUIC_ACKS, QUIC_ARRIVALS)
 """Tables with a row for each packet, ACK or datagram: nearly all bytes of a run."""

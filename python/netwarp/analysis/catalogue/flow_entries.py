@@ -3,6 +3,7 @@
 from netwarp.analysis.catalogue.completion_entries import COMPLETION_ENTRIES
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 from netwarp.analysis.catalogue.media_entries import MEDIA_ENTRIES
+from netwarp.analysis.catalogue.quic_entries import QUIC_ENTRIES
 from netwarp.analysis.catalogue.sender_entries import SENDER_ENTRIES
 
 _SPREAD = "mean, percentiles and maximum of "
@@ -18,9 +19,9 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "its receiver counted / the time in which it did "
         "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
         "between samples. Absent for a transport whose receivers' kernel counts nothing: exact records count TCP, UDP, "
-        "UDP-Lite and SCTP",
+        "UDP-Lite and SCTP. Of QUIC it is the data of streams",
         "bytes; for a group of flows, all payload / the time from the first one's start to the last one's end",
-        "`arrivals`; `datagrams`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
+        "`arrivals`; `datagrams`; `quic_arrivals`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
         better=HIGHER,
         min_effect=(0.02, 0),
         basis="payload, each byte once, without headers; when it reaches the receiver's socket, in order or not; "
@@ -35,7 +36,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         _SPREAD + "the RTT: each ACK's own sample, not smoothed, or that of each echo reply",
         "time (a sample holds until the connection's next); connections of a flow (iperf3 -P, incast, command) and "
         "flows of a group each count separately",
-        "`acks`; `pings`",
+        "`acks`; `quic_acks`; `pings`",
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis="the sender's data (or the echo requests); at the sender, when the ACK is processed (or the "
@@ -201,4 +202,5 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     *SENDER_ENTRIES,
     *COMPLETION_ENTRIES,
     *MEDIA_ENTRIES,
+    *QUIC_ENTRIES,
 )

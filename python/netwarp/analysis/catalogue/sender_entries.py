@@ -2,7 +2,7 @@
 
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 
-_ACKS = "`acks`, else `sockets`"
+_ACKS = "`acks`, `quic_acks`, else `sockets`"
 _SPREAD = "mean, percentiles and maximum of "
 _WINDOW = Axis("congestion window", "packets")
 
@@ -20,9 +20,9 @@ SENDER_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "retransmits",
-        "segments retransmitted in the window",
+        "segments retransmitted in the window; of QUIC packets declared lost, whose data is sent again in others",
         "sum over flows",
-        "`acks`, else `flows`, `sockets`",
+        "`acks`, `quic_acks`, else `flows`, `sockets`",
         better=LOWER,
         min_effect=(0.2, 5),
         basis="the sender's segments; when the next ACK is processed; the flow's life in the window (`flows`: its "
@@ -33,9 +33,10 @@ SENDER_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "retransmit_pct",
-        "100 × segments retransmitted / (these and payload acknowledged / MSS)",
+        "100 × segments retransmitted / (these and payload acknowledged / MSS); of QUIC packets declared lost, and "
+        "full packets",
         "segments",
-        "`acks`",
+        "`acks`, `quic_acks`",
         better=LOWER,
         min_effect=(0.2, 0.05),
         basis="the sender's segments; when ACKs are processed; the flow's life in the window",
@@ -43,7 +44,7 @@ SENDER_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "cwnd_pkts: mean",
-        "mean congestion window of a connection",
+        "mean congestion window of a connection; of QUIC in packets of full size",
         "time; connections of a flow (iperf3 -P, incast, command) and flows of a group each count separately",
         _ACKS,
         min_effect=(0.05, 1),

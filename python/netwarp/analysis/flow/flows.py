@@ -23,6 +23,7 @@ from netwarp.analysis.flow.media import (
     playout_metrics,
     target_mean_mbps,
 )
+from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_quic, quic_metrics
 from netwarp.analysis.flow.senders import Sender, load_senders
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.metric import Metric, rows
@@ -56,6 +57,7 @@ class FlowData:
     born_ns: int | None = None
     playout: Playout | None = None
     rate_control: RateControl | None = None
+    quic: Quic | None = None
     lost_of: tuple[int, int] | None = None  # lost datagrams and their total, for datagrams without numbers
 
     @property
@@ -181,6 +183,12 @@ class FlowData:
             return None
         return played(self.arrivals, self.playout, self.window, self.run_end_ns)
 
+    def handshake(self) -> tuple[Quic, Window, Handshake] | None:
+        """Its connection with its window and its beginning; None if it is not QUIC."""
+        if self.quic is None:
+            return None
+        return self.quic, self.window, handshake(self.quic, self.flow.start_ns, self.account.get("connect_ns"))
+
     def jitter_ms(self) -> float | None:
         """The jitter of echo replies, or the one that another program's receiver computed (RFC 3550)."""
         if self.pings is not None:
@@ -197,14 +205,18 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out.
     """
     description = run.description
-    senders = load_senders(run, description.flows)
+    quics = load_quic(run)
+    senders = load_senders(run, description.flows) | {n: one.sender for n, one in quics.items() if one.sender}
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}
-    arrived, readable = load_arrivals(run, description.flows)
+    # What arrives at the sockets of QUIC are its packets, not the data in them.
+    arrived, readable = load_arrivals(run, tuple(flow for flow in description.flows if flow.id not in quics))
     own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
-    delivered = {flow_id: deliveries.of_sender(sender) for flow_id, sender in senders.items()} | arrived | own
+    own |= {flow_id: one.arrived for flow_id, one in quics.items() if one.arrived}
+    readable |= {flow_id: one.readable for flow_id, one in quics.items() if one.readable}
+    delivered = {n: deliveries.of_sender(sender) for n, sender in senders.items() if n not in quics} | arrived | own
     first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
     losses = load_losses(run, window)
@@ -229,11 +241,12 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 transits=passed.get(flow.id),
                 run_end_ns=description.duration_ns,
                 deliveries=delivered.get(flow.id),
-                readable=readable.get(flow.id) if flow.id in arrived else None,
+                readable=readable.get(flow.id),
                 born_ns=life.start_ns,
                 intervals=_intervals(run, flow, life),
                 playout=playouts.get(flow.id),
                 rate_control=controls.get(flow.id),
+                quic=quics.get(flow.id),
                 lost_of=losses.get(flow.id),
             )
         )
@@ -270,10 +283,10 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Jain's index over the goodputs of all flows that share by TCP, and of all adaptive media streams, each during its
-    activity, and the ratio of the former's largest to their smallest; absent for fewer than two.
+    """Jain's index over the goodputs of all flows that share by TCP or QUIC, and of all adaptive media streams, each
+    during its activity, and the ratio of the former's largest to their smallest; absent for fewer than two.
     """
-    shares = [x for data in flows if data.flow.shares_by_tcp and (x := data.goodput_mbps()) is not None]
+    shares = [x for data in flows if data.flow.shares and (x := data.goodput_mbps()) is not None]
     media = [x for data in flows if data.rate_control is not None and (x := data.goodput_mbps()) is not None]
     found = {
         "jain_index": fairness.jain_index(shares),
@@ -304,6 +317,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         **datagrams.receipt_metrics(known),
         **playout_metrics([of for data in flows if (of := data.played()) is not None]),
         "media_rate_mbps_mean": target_mean_mbps([(c, data.window) for data in flows if (c := data.rate_control)]),
+        **quic_metrics([begun for data in flows if (begun := data.handshake()) is not None]),
         **_transfer_metrics(flows),
         **completion_metrics([found for data in flows if (found := data.completions()) is not None]),
         **passage_metrics([data.transits for data in flows if data.transits is not None]),

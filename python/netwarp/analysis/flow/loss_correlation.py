@@ -25,7 +25,7 @@ ROUND_TRIPS = 2
 def synchronisation_metrics(run: RunDir, flows: Sequence[FlowData], window: Window) -> Iterator[Metric]:
     """The mean correlation of the losses of two flows of TCP; absent without exact records, or for fewer than two flows
     that lost something."""
-    sharing = [data for data in flows if data.flow.shares_by_tcp]
+    sharing = [data for data in flows if data.flow.shares]
     rtts_ms = [mean for data in sharing if (mean := weighted_mean(data.rtts_ms())) is not None]
     if len(sharing) < 2 or not rtts_ms or not run.has_rows("packets"):
         return

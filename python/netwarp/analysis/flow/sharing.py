@@ -135,7 +135,7 @@ class _Rivals:
 
 def _shares(data: FlowData) -> bool:
     known = data.deliveries is not None and not data.deliveries.sampled
-    return data.flow.shares_by_tcp and known
+    return data.flow.shares and known
 
 
 def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:

@@ -208,6 +208,9 @@ def _most_ever(bound: Bound) -> float:
 def _frame(data: FlowData, mtu: int) -> tuple[int, float]:
     """The length of the flow's longest frame and its payload; for a datagram in fragments, the datagram's share."""
     family = 6 if ":" in data.flow.source else 4
+    if data.quic is not None:
+        datagram = data.quic.datagram_bytes + UDP_HEADER_BYTES + IP_HEADER_BYTES[family]
+        return ETHERNET_HEADER_BYTES + datagram, data.quic.payload_bytes
     if data.sender is not None and data.sender.mss_bytes:
         mss = data.sender.mss_bytes
         # Without timestamps segments are longer by as much as their headers are shorter.

@@ -33,6 +33,8 @@ _TIMES: Mapping[str, Sequence[str]] = {
     "pings": ["sent_ns"],
     "datagrams": ["received_ns"],
     "rate_control": ["time_ns"],
+    "quic_acks": ["time_ns"],
+    "quic_arrivals": ["time_ns"],
     "transfers": ["start_ns", "end_ns"],
 }
 """The columns with times by the clock of the node that wrote them."""

@@ -35,6 +35,18 @@ def goodput(run, ids, interval_ns, intervals):
     return (found["number"] + 0.5) * (interval_ns / 1e9), found["in_order_bytes"] * 8e3 / interval_ns
 '''
 
+_READ = '''
+def quic_goodput(run, flow_ids, interval_ns, intervals):
+    """Data of QUIC flows that became readable in each interval in Mbit/s, by the interval's middle."""
+    arrived = table(run, "quic_arrivals").filter(pl.col("flow_id").is_in(flow_ids))
+    number = pl.max_horizontal(pl.col("time_ns") - 1, 0) // interval_ns
+    sums = arrived.group_by(number=number).agg(pl.col("in_order_bytes").sum())
+    first, count = intervals
+    every = pl.DataFrame({"number": range(first, first + count)}).cast(pl.Int64)
+    found = every.join(sums, on="number", how="left").sort("number").fill_null(0)
+    return (found["number"] + 0.5) * (interval_ns / 1e9), found["in_order_bytes"] * 8e3 / interval_ns
+'''
+
 
 def _frames(source: Source) -> Frames:
     for group, members in groupby(source.flows, key=lambda data: data.flow.group):
@@ -70,6 +82,9 @@ def read_goodput(one: Records, group: str) -> Read:
         return
     step_ns = series.interval_ns(one.run, one.flows)
     frame = series.throughput(flows, series.whole_run(one.run), step_ns)
+    if all(data.quic for data in flows):
+        yield "quic_goodput", (one.name, [data.flow.id for data in flows], step_ns, (0, frame.height))
+        return
     ids = [number for data in flows for number in one.ids(data)]
     yield "goodput", (one.name, ids, step_ns, (0, frame.height))
 
@@ -83,11 +98,11 @@ KIND = Kind(
     GOODPUT,
     "`throughput-FLOW`",
     "goodput over time",
-    "`arrivals`",
+    "`arrivals`, `quic_arrivals`",
     frames=_frames,
     panels=_panels,
     script=single(read_goodput, str(AXIS), steps=False),
-    readers={"goodput": _READABLE},
+    readers={"goodput": _READABLE, "quic_goodput": _READ},
 )
 ALL_FLOWS = Kind(
     f"{GOODPUT}all-flows",

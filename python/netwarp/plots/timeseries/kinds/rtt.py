@@ -17,6 +17,14 @@ def rtt(run, ids):
     return acks["time_ns"] / 1e9, acks["rtt_us"] / 1e3
 '''
 
+_OF_QUIC = '''
+def quic_rtt(run, flow_id):
+    """The RTT sample of each acknowledgement of QUIC in ms."""
+    acks = table(run, "quic_acks").filter(pl.col("flow_id") == flow_id, pl.col("rtt_ns").is_not_null())
+    acks = acks.sort("time_ns", maintain_order=True)
+    return acks["time_ns"] / 1e9, acks["rtt_ns"] / 1e6
+'''
+
 _OF_PINGS = '''
 def echo(run, flow_id):
     """The RTT of each echo request in ms, when its reply came; a gap where none did."""
@@ -50,6 +58,8 @@ def read_rtt(one: Records, group: str) -> Read:
     for data in one.of(group):
         if data.pings is not None:
             yield "echo", (one.name, data.flow.id)
+        elif data.quic is not None:
+            yield "quic_rtt", (one.name, data.flow.id)
         elif data.sender is not None and not data.sender.sampled:
             yield "rtt", (one.name, one.ids(data))
 
@@ -58,9 +68,9 @@ KIND = Kind(
     RTT,
     "`rtt-FLOW`",
     "round-trip time over time",
-    "`acks`, `pings`",
+    "`acks`, `quic_acks`, `pings`",
     frames=_frames,
     panels=_panels,
     script=single(read_rtt, str(AXIS), steps=False),
-    readers={"rtt": _OF_ACKS, "echo": _OF_PINGS},
+    readers={"rtt": _OF_ACKS, "quic_rtt": _OF_QUIC, "echo": _OF_PINGS},
 )

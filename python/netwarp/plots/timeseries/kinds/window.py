@@ -18,6 +18,13 @@ def window(run, ids):
     return acks["time_ns"] / 1e9, acks.select(change.cum_sum()).to_series()
 '''
 
+QUIC_WINDOW = '''
+def quic_window(run, flow_id, datagram_bytes):
+    """The congestion window of QUIC after each acknowledgement, in packets of full size."""
+    acks = table(run, "quic_acks").filter(flow_id=flow_id).sort("time_ns", maintain_order=True)
+    return acks["time_ns"] / 1e9, acks["cwnd_bytes"] / datagram_bytes
+'''
+
 
 def _frames(source: Source) -> Frames:
     for data in source.flows:
@@ -36,7 +43,9 @@ def _panels(source: Source) -> Panels:
 def read_window(one: Records, group: str) -> Read:
     """The windows of the flows of one name."""
     for data in one.of(group):
-        if data.sender is not None and not data.sender.sampled:
+        if data.quic is not None:
+            yield "quic_window", (one.name, data.flow.id, data.quic.datagram_bytes)
+        elif data.sender is not None and not data.sender.sampled:
             yield "window", (one.name, one.ids(data))
 
 
@@ -44,9 +53,9 @@ KIND = Kind(
     CWND,
     "`cwnd-FLOW`",
     "congestion window over time",
-    "`acks`",
+    "`acks`, `quic_acks`",
     frames=_frames,
     panels=_panels,
     script=single(read_window, str(AXIS), steps=True),
-    readers={"window": WINDOW},
+    readers={"window": WINDOW, "quic_window": QUIC_WINDOW},
 )

@@ -1,0 +1,182 @@
+//! `quic`: one QUIC connection that always has something to send, until its time is over or its bytes are sent. Both ends
+//! are quinn-proto, which has neither I/O nor a clock; each end's thread drives it over a UDP socket of its node.
+
+mod account;
+mod certificate;
+mod driver;
+mod incoming;
+mod observed;
+mod outgoing;
+mod receiver;
+mod sender;
+mod settings;
+mod socket;
+mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use anyhow::Result;
+use quinn_proto::{ClientConfig, ServerConfig};
+
+use self::account::{Ending, Shared};
+use self::driver::Driver;
+use self::outgoing::Outgoing;
+use self::receiver::Receiver;
+use self::sender::Sender;
+use self::settings::Side;
+use self::socket::UdpSocket;
+use self::tls::Tickets;
+use super::fields::QuicFields;
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
+use super::threads::{lock, spawn_deep};
+use super::transfers::Transfer;
+
+/// A thread at one end of a flow.
+struct End {
+    ending: Arc<Ending>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The ends of a flow that are on this machine.
+struct Quic {
+    account: Shared,
+    sender: Option<End>,
+    receiver: Option<End>,
+}
+
+/// Opens both sockets and starts both threads. A sized flow has a row in `transfers`.
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let fields: QuicFields = setup.flow.fields()?;
+    let account = Shared::default();
+    // The server is there first.
+    let receiver = receiver(setup, &fields, &account)?;
+    let sender = sender(setup, &fields, &account)?;
+    Ok(Box::new(Quic {
+        account,
+        sender,
+        receiver,
+    }))
+}
+
+fn receiver(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option<End>> {
+    let Some(node) = setup.destination() else {
+        return Ok(None);
+    };
+    let (flow, ending) = (setup.flow, Arc::new(Ending::new()?));
+    let local = SocketAddr::new(flow.destination, flow.destination_port);
+    let socket = node.run(|| UdpSocket::open(flow, local, None, fields.datagram_size_bytes))??;
+    let mut server = ServerConfig::with_crypto(Arc::new(tls::server()?));
+    server.transport_config(Arc::new(settings::transport(fields, None)?));
+    let config = settings::endpoint(fields, flow.seed, Side::Server)?;
+    let wakeup = Arc::clone(&ending.wakeup);
+    let mut receiver = Receiver {
+        driver: Driver::new(config, Some(server), socket, wakeup)?,
+        flow_id: flow.id,
+        t0_ns: setup.t0_ns,
+        bytes: fields.bytes,
+        account: Arc::clone(account),
+        ending: Arc::clone(&ending),
+        records: Arc::clone(&setup.tables.quic),
+        transfers: Arc::clone(&setup.tables.transfers),
+    };
+    lock(account).received_bytes = Some(0);
+    if let Some(bytes) = fields.bytes {
+        lock(&setup.tables.transfers).begin(Transfer {
+            flow_id: flow.id,
+            sequence: 0,
+            start_ns: flow.start_ns,
+            end_ns: None,
+            request_bytes: 0,
+            bytes,
+        });
+    }
+    let shared = Arc::clone(account);
+    End::start(format!("to {}", flow.name), ending, shared, move || {
+        receiver.run()
+    })
+    .map(Some)
+}
+
+fn sender(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option<End>> {
+    let Some(node) = setup.source() else {
+        return Ok(None);
+    };
+    let (flow, ending) = (setup.flow, Arc::new(Ending::new()?));
+    let local = SocketAddr::new(flow.source, flow.source_port);
+    let to = SocketAddr::new(flow.destination, flow.destination_port);
+    let socket =
+        node.run(|| UdpSocket::open(flow, local, Some(to), fields.datagram_size_bytes))??;
+    let (tickets, log) = (Arc::<Tickets>::default(), observed::Log::default());
+    let mut client = ClientConfig::new(Arc::new(tls::client(&tickets)?));
+    let transport = settings::transport(fields, Some(Arc::clone(&log)))?;
+    client.transport_config(Arc::new(transport));
+    let config = settings::endpoint(fields, flow.seed, Side::Client)?;
+    let wakeup = Arc::clone(&ending.wakeup);
+    let mut sender = Sender {
+        driver: Driver::new(config, None, socket, wakeup)?,
+        config: client,
+        flow_id: flow.id,
+        to,
+        t0_ns: setup.t0_ns,
+        start_ns: flow.start_ns,
+        outgoing: Outgoing::new(fields.bytes, fields.streams),
+        resume_ahead_ns: fields.resume_ahead_ns,
+        tickets,
+        log,
+        account: Arc::clone(account),
+        ending: Arc::clone(&ending),
+        records: Arc::clone(&setup.tables.quic),
+    };
+    let shared = Arc::clone(account);
+    End::start(format!("from {}", flow.name), ending, shared, move || {
+        sender.run()
+    })
+    .map(Some)
+}
+
+impl End {
+    /// Starts its thread, whose error becomes the flow's.
+    fn start(
+        name: String,
+        ending: Arc<Ending>,
+        account: Shared,
+        mut work: impl FnMut() -> Result<()> + Send + 'static,
+    ) -> Result<Self> {
+        let thread = spawn_deep(name, move || {
+            if let Err(e) = work() {
+                lock(&account).error = Some(format!("{e:#}"));
+            }
+        })?;
+        Ok(Self {
+            ending,
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends the thread, which writes no record from then on.
+    fn end(&mut self) {
+        self.ending.end();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Generator for Quic {
+    fn stop(&mut self) {
+        if let Some(sender) = &self.sender {
+            sender.ending.stop();
+        }
+    }
+
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
+        for end in self.sender.iter_mut().chain(&mut self.receiver) {
+            end.end();
+        }
+        lock(&self.account).add_to(stats);
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! The client: connects, and sends zeros on all of its streams until the flow's end.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use bytes::Bytes;
+use quinn_proto::{ClientConfig, ConnectionError, Event, StreamEvent, VarInt};
+
+use super::account::{Ending, Shared};
+use super::driver::Driver;
+use super::observed::Log;
+use super::outgoing::Outgoing;
+use super::tls::Tickets;
+use crate::time::monotonic_ns;
+use crate::traffic::quic_records::{Ack, QuicRecords};
+use crate::traffic::threads::lock;
+
+const NO_ERROR: VarInt = VarInt::from_u32(0);
+
+pub struct Sender {
+    pub driver: Driver,
+    pub config: ClientConfig,
+    pub flow_id: u32,
+    pub to: SocketAddr,
+    pub t0_ns: i64,
+    pub start_ns: i64,
+    pub outgoing: Outgoing,
+    /// How long before the start a first connection fetches a ticket, if the flow's own one resumes.
+    pub resume_ahead_ns: Option<i64>,
+    pub tickets: Arc<Tickets>,
+    pub log: Log,
+    pub account: Shared,
+    pub ending: Arc<Ending>,
+    pub records: Arc<Mutex<QuicRecords>>,
+}
+
+impl Sender {
+    /// Sends until the flow's end.
+    pub fn run(&mut self) -> Result<()> {
+        if let Some(ahead_ns) = self.resume_ahead_ns {
+            self.idle_until(self.start_ns - ahead_ns)?;
+            self.fetch_ticket()?;
+        }
+        self.idle_until(self.start_ns)?;
+        if self.ending.is_stopped() {
+            return Ok(());
+        }
+        ensure!(
+            self.resume_ahead_ns.is_none() || !self.tickets.is_empty(),
+            "the first connection had no session ticket when the flow began, so that nothing could leave in 0-RTT; make \
+             `resume_ahead` longer: a ticket takes two round trips"
+        );
+        // The first connection is not the flow's own.
+        lock(&self.log).clear();
+        let number = self.driver.connect(self.config.clone(), self.to)?;
+        self.transfer(number)
+    }
+
+    /// Keeps earlier connections going until an instant, from t0, or the flow's end.
+    fn idle_until(&mut self, at_ns: i64) -> Result<()> {
+        while !self.ending.is_stopped() && self.take_turn(at_ns)? {}
+        Ok(())
+    }
+
+    /// Connects for a session ticket, until the flow's start, and closes the connection again.
+    fn fetch_ticket(&mut self) -> Result<()> {
+        let number = self.driver.connect(self.config.clone(), self.to)?;
+        while self.tickets.is_empty() && !self.ending.is_stopped() {
+            if !self.take_turn(self.start_ns)? {
+                break;
+            }
+        }
+        if let Some(connection) = self.driver.connection(number) {
+            connection.close(Instant::now(), NO_ERROR, Bytes::new());
+        }
+        Ok(())
+    }
+
+    /// One turn without data, and a wait that ends at an instant, from t0; false if it has passed.
+    fn take_turn(&mut self, at_ns: i64) -> Result<bool> {
+        let now = Instant::now();
+        self.driver.hear(now)?;
+        self.driver.speak(now);
+        let left_ns = self.t0_ns + at_ns - monotonic_ns();
+        if left_ns > 0 {
+            let left = Duration::from_nanos(left_ns.unsigned_abs());
+            self.driver.wait(Some(now + left))?;
+        }
+        Ok(left_ns > 0)
+    }
+
+    fn transfer(&mut self, number: usize) -> Result<()> {
+        let mut is_closing = false;
+        while !self.ending.is_over() {
+            let now = Instant::now();
+            self.driver.hear(now)?;
+            self.check_refusal()?;
+            let Some(connection) = self.driver.connection(number) else {
+                break; // closed, and its last packets have left the network
+            };
+            while let Some(event) = connection.poll() {
+                let time_ns = monotonic_ns() - self.t0_ns;
+                match event {
+                    Event::Connected => lock(&self.account).connect_ns = Some(time_ns),
+                    Event::Stream(StreamEvent::Finished { .. }) => self.outgoing.finish(),
+                    Event::ConnectionLost { reason } => is_closing |= is_closed(&reason)?,
+                    _ => {}
+                }
+            }
+            if !is_closing {
+                is_closing = self.ending.is_stopped() || self.outgoing.is_finished();
+                match is_closing {
+                    // What is in flight still arrives, what was not sent never does. If the window is full, quinn cannot
+                    // even say that it has closed the connection.
+                    true => connection.close(now, NO_ERROR, Bytes::new()),
+                    false => self.outgoing.fill(connection)?,
+                }
+            }
+            self.driver.speak(now);
+            self.record(number)?;
+            self.driver.wait(None)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a flow whose first packets are refused; once there is a connection, only its peer can end it, as anyone may
+    /// forge what ICMP says.
+    fn check_refusal(&self) -> Result<()> {
+        match self.driver.refusal {
+            Some(answer) if lock(&self.account).connect_ns.is_none() => {
+                bail!("cannot connect to {}: {answer} (ICMP)", self.to)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what the controller has seen in this turn, with the state of the connection.
+    fn record(&mut self, number: usize) -> Result<()> {
+        let Some(connection) = self.driver.connection(number) else {
+            return Ok(());
+        };
+        let observations = std::mem::take(&mut *lock(&self.log));
+        let (totals, time_ns) = (connection.stats(), monotonic_ns() - self.t0_ns);
+        let mut records = lock(&self.records);
+        for seen in observations {
+            records.acks.add(Ack {
+                flow_id: self.flow_id,
+                time_ns,
+                event: seen.event,
+                cwnd_bytes: seen.window_bytes,
+                ssthresh_bytes: seen.threshold_bytes,
+                in_flight_bytes: seen.in_flight_bytes,
+                acked_bytes: seen.acked_bytes,
+                rtt_ns: seen.rtt_ns,
+                srtt_ns: connection.rtt().as_nanos() as i64,
+                min_rtt_ns: connection.min_rtt().as_nanos() as i64,
+                sent_pkts: totals.path.sent_packets,
+                lost_pkts: totals.path.lost_packets,
+            })?;
+        }
+        let mut account = lock(&self.account);
+        account.sent_bytes = Some(totals.udp_tx.bytes);
+        account.sent_pkts = Some(totals.udp_tx.datagrams);
+        account.lost_pkts = Some(totals.path.lost_packets);
+        Ok(())
+    }
+}
+
+/// Whether a connection has ended as intended.
+fn is_closed(reason: &ConnectionError) -> Result<bool> {
+    match reason {
+        ConnectionError::LocallyClosed => Ok(true),
+        other => bail!("its connection was lost: {other}"),
+    }
+}

@@ -1,0 +1,114 @@
+//! The endpoints' settings: quinn's own, but for those that a run must decide.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail, ensure};
+use quinn_proto::congestion::{
+    BbrConfig, Controller, ControllerFactory, CubicConfig, NewRenoConfig,
+};
+use quinn_proto::{EndpointConfig, TransportConfig, VarInt};
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use ring::hmac;
+
+use super::observed::{Log, Observed};
+use crate::traffic::fields::QuicFields;
+
+/// Bytes of the largest datagram that each path must carry (RFC 9000, section 14).
+const LEAST_DATAGRAM: u16 = 1200;
+/// More than a run can send, so that flow control never limits a flow, as socket buffers do not limit TCP.
+const WINDOW: u64 = 1 << 40;
+
+/// The end of a connection that an endpoint is.
+#[derive(Debug, Clone, Copy)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+/// The settings of an endpoint: its random numbers are those of the flow's seed.
+pub fn endpoint(fields: &QuicFields, seed: u64, side: Side) -> Result<EndpointConfig> {
+    let mut stream = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    stream.set_stream(match side {
+        Side::Client => 1,
+        Side::Server => 2,
+    });
+    let mut draw = || {
+        let mut bytes = [0_u8; 32];
+        stream.fill_bytes(&mut bytes);
+        bytes
+    };
+    let reset = hmac::Key::new(hmac::HMAC_SHA256, &draw());
+    let mut config = EndpointConfig::new(Arc::new(reset));
+    config.rng_seed(Some(draw()));
+    config.max_udp_payload_size(datagram_size(fields)?)?;
+    Ok(config)
+}
+
+/// The settings of connections. Datagrams have one size from the first on: quinn would begin with 1200 bytes and look
+/// for more, so that a flow's packets were of several sizes.
+pub fn transport(fields: &QuicFields, log: Option<Log>) -> Result<TransportConfig> {
+    let size = datagram_size(fields)?;
+    let mut config = TransportConfig::default();
+    config
+        .initial_mtu(size)
+        .min_mtu(size)
+        .mtu_discovery_config(None)
+        .max_idle_timeout(None)
+        .stream_receive_window(VarInt::from_u64(WINDOW)?)
+        .receive_window(VarInt::from_u64(WINDOW)?)
+        .max_concurrent_uni_streams(VarInt::from_u32(fields.streams.into()))
+        .enable_segmentation_offload(fields.gso);
+    let control = Control::named(&fields.cc)?;
+    config.congestion_controller_factory(Arc::new(Factory { control, log }));
+    Ok(config)
+}
+
+fn datagram_size(fields: &QuicFields) -> Result<u16> {
+    let size = fields.datagram_size_bytes;
+    ensure!(
+        size >= LEAST_DATAGRAM.into(),
+        "QUIC needs datagrams of {LEAST_DATAGRAM} bytes (RFC 9000, section 14), and one packet of its path has room for \
+         {size}; raise the MTU of the links on its path"
+    );
+    Ok(u16::try_from(size)?)
+}
+
+/// quinn's congestion controls.
+#[derive(Debug, Clone, Copy)]
+enum Control {
+    Cubic,
+    NewReno,
+    Bbr,
+}
+
+impl Control {
+    fn named(name: &str) -> Result<Self> {
+        Ok(match name {
+            "cubic" => Self::Cubic,
+            "newreno" => Self::NewReno,
+            "bbr" => Self::Bbr,
+            _ => bail!("quinn has no congestion control {name:?}; it has cubic, newreno and bbr"),
+        })
+    }
+}
+
+/// Makes the controller of each connection; with a log it writes what it sees there.
+struct Factory {
+    control: Control,
+    log: Option<Log>,
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let inner = match self.control {
+            Control::Cubic => Arc::new(CubicConfig::default()).build(now, mtu),
+            Control::NewReno => Arc::new(NewRenoConfig::default()).build(now, mtu),
+            Control::Bbr => Arc::new(BbrConfig::default()).build(now, mtu),
+        };
+        match &self.log {
+            Some(log) => Box::new(Observed::new(inner, Arc::clone(log))),
+            None => inner,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+"""QUIC flows: what their senders and receivers recorded, in the form of TCP's, and their handshakes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flow.deliveries import Deliveries
+from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.parts import Columns, parts_by
+from netwarp.lab_format.model import LabFlow
+from netwarp.stats.weighting import Times, Window
+from netwarp.store.codes import QuicEvent
+from netwarp.store.empty_path import EmptyPath, empty_path
+from netwarp.store.rundir import RunDir
+from netwarp.store.streams import StreamState
+from netwarp.values.constants import NS_PER_MS, QUIC_OVERHEAD_BYTES
+
+
+@dataclass(frozen=True)
+class Quic:
+    """One QUIC flow: its sender, the data that reached its receiver, and the times of its congestion events.
+
+    `arrived` are the bytes that had not been received before, `readable` those that could be read in order.
+
+    `path` is None if it is unknown or changes. `datagram_bytes` is the UDP payload of a full packet.
+    """
+
+    sender: Sender | None
+    arrived: Deliveries | None
+    readable: Deliveries | None
+    congestion_ns: Times
+    path: EmptyPath | None
+    datagram_bytes: int
+
+    @property
+    def payload_bytes(self) -> int:
+        """The most data of a stream in one packet."""
+        return self.datagram_bytes - QUIC_OVERHEAD_BYTES
+
+
+def load_quic(run: RunDir) -> dict[int, Quic]:
+    """Load QUIC flows by flow id; those of results without the tables of QUIC are left out."""
+    kinds = {flow.id: flow.kind for flow in run.description.flows}
+    flows = [flow for flow in run.lab.flows if kinds[flow.id].quic] if any(k.quic for k in kinds.values()) else []
+    if not flows or run.state("quic_arrivals") is run.state("quic_acks") is StreamState.MISSING:
+        return {}
+    acks, arrivals = _acks(run), _arrivals(run)
+    return {flow.id: _quic(run, flow, acks.get(flow.id), arrivals.get(flow.id)) for flow in flows}
+
+
+def _acks(run: RunDir) -> Mapping[int, Columns]:
+    wanted = ("flow_id", "time_ns", "event", "acked_bytes", "lost_pkts", "cwnd_bytes", "srtt_ns")
+    absent = (pl.col("rtt_ns").fill_null(-1), pl.col("ssthresh_bytes").fill_null(0))
+    frame = run.scan("quic_acks").sort("flow_id", "time_ns", maintain_order=True).select(*wanted, *absent)
+    return parts_by(frame.collect(), "flow_id")
+
+
+def _arrivals(run: RunDir) -> Mapping[int, Columns]:
+    frame = run.scan("quic_arrivals").sort("flow_id", "time_ns", maintain_order=True)
+    return parts_by(frame.with_columns(pl.col("new_bytes", "in_order_bytes").cast(pl.Int64)).collect(), "flow_id")
+
+
+def _quic(run: RunDir, flow: LabFlow, acks: Columns | None, arrivals: Columns | None) -> Quic:
+    size = flow.number("datagram_size_bytes")
+    none = np.empty(0, np.int64)
+    return Quic(
+        sender=None if acks is None else _sender(acks, size),
+        arrived=_sum_of(arrivals, "new_bytes"),
+        readable=_sum_of(arrivals, "in_order_bytes"),
+        congestion_ns=none if acks is None else acks["time_ns"][acks["event"] >= QuicEvent.CONGESTION],
+        path=empty_path(run.lab, flow),
+        datagram_bytes=size,
+    )
+
+
+def _sum_of(arrivals: Columns | None, column: str) -> Deliveries | None:
+    return None if arrivals is None else Deliveries(arrivals["time_ns"], np.cumsum(arrivals[column]))
+
+
+def _sender(acks: Columns, datagram_bytes: int) -> Sender:
+    """The sender, whose packets are full datagrams; a lost packet's data is sent again in others."""
+    sampled = acks["rtt_ns"] >= 0
+    thresholds = acks["ssthresh_bytes"][acks["ssthresh_bytes"] > 0]
+    return Sender(
+        times_ns=acks["time_ns"],
+        bytes_acked=acks["acked_bytes"].astype(np.int64),
+        cwnd_pkts=acks["cwnd_bytes"] / datagram_bytes,
+        srtt_ms=acks["srtt_ns"] / NS_PER_MS,
+        retransmits=acks["lost_pkts"].astype(np.int64),
+        rtt_times_ns=acks["time_ns"][sampled],
+        rtts_ms=acks["rtt_ns"][sampled] / NS_PER_MS,
+        mss_bytes=datagram_bytes,
+        first_ssthresh_pkts=float(thresholds[0]) / datagram_bytes if len(thresholds) else None,
+    )
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """The beginning of a QUIC flow: times in ns from its start; None: it did not come."""
+
+    connected_ns: int | None
+    first_data_ns: int | None
+    round_trip_ns: int | None
+    """The delays of the path there and back; None if they are unknown, or 0."""
+
+
+def handshake(quic: Quic, start_ns: int, connect_ns: object) -> Handshake:
+    """Return how a flow began, from its records and the account of its client."""
+    path, arrived = quic.path, quic.arrived
+    delays_ns = sum(hop.delay_ns for hop in (*path.forward, *path.reverse)) if path else 0
+    return Handshake(
+        connected_ns=connect_ns - start_ns if isinstance(connect_ns, int) else None,
+        first_data_ns=int(arrived.times_ns[0]) - start_ns if arrived is not None else None,
+        round_trip_ns=delays_ns or None,
+    )
+
+
+def quic_metrics(parts: Sequence[tuple[Quic, Window, Handshake]]) -> dict[str, float | int | None]:
+    """Return the handshakes and congestion events of some flows together; empty without QUIC flows."""
+    if not parts:
+        return {}
+    starts = [found for _, _, found in parts]
+    connected = [one.connected_ns for one in starts if one.connected_ns is not None]
+    trips = [one.connected_ns / one.round_trip_ns for one in starts if one.connected_ns and one.round_trip_ns]
+    first = [one.first_data_ns for one in starts if one.first_data_ns is not None]
+    return {
+        "handshake_ms_mean": float(np.mean(connected)) / NS_PER_MS if connected else None,
+        "handshake_rtts_mean": float(np.mean(trips)) if trips else None,
+        "first_data_ms_mean": float(np.mean(first)) / NS_PER_MS if first else None,
+        "congestion_events": sum(int(window.mask(quic.congestion_ns).sum()) for quic, window, _ in parts),
+    }

@@ -1,0 +1,140 @@
+"""`quic`: QUIC that always has data to send, by quinn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from netwarp.flows.kind import TOOL, FlowKind, FlowPath
+from netwarp.flows.options import option_fields
+from netwarp.flows.sized import SizedFlow
+from netwarp.flows.udp import IP_HEADER_BYTES
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.quantities import Text, Time, UInt32, UInt64, Yes, meaning
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, QUIC_OVERHEAD_BYTES, UDP_HEADER_BYTES
+from netwarp.values.fields import PositiveDuration, about
+
+_AHEAD_NS = 10**9
+_TYPES, _FIELDS = option_fields("udp")
+_Streams = Annotated[int, Field(strict=True, ge=1, le=1000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuicFields(LabObject):
+    """The fields of a QUIC flow in the lab."""
+
+    cc: Text
+    bytes: Annotated[UInt64 | None, meaning("null: as much as possible")]
+    streams: _Streams
+    datagram_size_bytes: Annotated[UInt32, meaning("of UDP's payload, of every full packet")]
+    gso: Annotated[Yes, meaning("several datagrams in one call (UDP_SEGMENT)")]
+    resume_ahead_ns: Annotated[
+        Time | None,
+        meaning("how long before its start a first connection fetches a session ticket; null: it does not resume"),
+    ]
+
+
+class QuicFlow(SizedFlow):
+    """QUIC that always has data to send, until `duration` is over or `bytes` are sent: the agent's own client on `from`
+    and server on `to`, both of the library quinn ([quic.md](quic.md)). At its end the client sends nothing more."""
+
+    tool: Literal["quic"] = about(TOOL, "quic")
+    cc: Literal["cubic", "newreno", "bbr"] = about(
+        "The congestion control of both ends: one of quinn's, which are not the kernel's.",
+        "bbr",
+        refused=["reno"],
+        default="cubic",
+    )
+    streams: int = about(
+        "Number of streams, which take turns; `bytes` are divided among them.",
+        4,
+        refused=[0, 1001],
+        default=1,
+        ge=1,
+        le=1000,
+        strict=True,
+    )
+    datagram_size: int | None = about(
+        "UDP payload of a full packet in bytes, at most what fits into one packet on the path; default: that. It is "
+        "fixed: there is no discovery of the path's MTU.",
+        1200,
+        refused=[1199, 65528],
+        default=None,
+        ge=1200,
+        le=65527,
+        strict=True,
+    )
+    gso: bool = about(
+        "Whether the sender hands up to 10 datagrams to the kernel at once (UDP_SEGMENT), which pass queues as one "
+        "aggregate.",
+        True,
+        refused=["on"],
+        default=False,
+        strict=True,
+    )
+    zero_rtt: bool = about(
+        "Whether the connection resumes an earlier one, and so sends data in its first flight (0-RTT): a first "
+        "connection, `resume_ahead` before the flow's start, fetches a session ticket and is closed.",
+        True,
+        refused=["yes"],
+        beside={"start": "1s"},
+        default=False,
+        strict=True,
+    )
+    resume_ahead: PositiveDuration | None = about(
+        "How long before `start` the first connection of a flow with `zero_rtt` begins; default: 1 s.",
+        "500ms",
+        refused=["0s"],
+        beside={"start": "1s", "zero_rtt": True},
+        default=None,
+    )
+    if not TYPE_CHECKING:
+        # The fields of the options, as their records define them.
+        __annotations__ |= _TYPES
+        vars().update(_FIELDS)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Check that the first connection of a flow that resumes does not begin before the run."""
+        if self.resume_ahead is not None and not self.zero_rtt:
+            yield "resume_ahead", "applies to flows that resume; write zero_rtt = true, or leave `resume_ahead` out"
+        ahead = self.resume_ahead or _AHEAD_NS
+        if self.zero_rtt:
+            yield from self.too_early("zero_rtt", ahead, "fetches its session ticket", "resume_ahead")
+
+    def lab_fields(self, path: FlowPath) -> QuicFields:
+        """The fields of a QUIC flow, with the size of its datagrams."""
+        room = path.mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES
+        return QuicFields(
+            cc=self.cc,
+            bytes=self.size,
+            streams=self.streams,
+            datagram_size_bytes=min(self.datagram_size or room, room),
+            gso=self.gso,
+            resume_ahead_ns=(self.resume_ahead or _AHEAD_NS) if self.zero_rtt else None,
+        )
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """What it is to send, with headers, if the scenario says how much."""
+        payload = self.lab_fields(path).datagram_size_bytes - QUIC_OVERHEAD_BYTES
+        return None if self.size is None else self.size * self.frame_bytes(path) / payload
+
+    def frame_bytes(self, path: FlowPath) -> float:
+        """A full datagram with its headers."""
+        headers = UDP_HEADER_BYTES + IP_HEADER_BYTES[self.family] + ETHERNET_HEADER_BYTES
+        return self.lab_fields(path).datagram_size_bytes + headers
+
+
+KIND = FlowKind(
+    "quic",
+    QuicFlow,
+    QuicFields,
+    transport="udp",
+    built_in=True,
+    greedy=True,
+    counts_for_fairness=True,
+    connects=True,
+    quic=True,
+)

@@ -1,0 +1,86 @@
+"""QUIC flows: what a scenario may say, what of it is in the lab, and how its records are read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from netwarp.analysis.flow.deliveries import Deliveries
+from netwarp.analysis.flow.quic import Handshake, Quic, handshake, quic_metrics
+from netwarp.flows import KINDS, FlowPath
+from netwarp.flows.quic import QuicFields, QuicFlow
+from netwarp.stats.weighting import Window
+from netwarp.store.empty_path import EmptyPath, Hop
+
+ENDS = {"from": "h1", "to": "h2", "tool": "quic"}
+PATH = FlowPath(mtu=1500, rate_bps=10**7)
+MS = 10**6
+
+
+def fields(path: FlowPath = PATH, **more: object) -> QuicFields:
+    return QuicFlow.model_validate(ENDS | more).lab_fields(path)
+
+
+@pytest.mark.parametrize(
+    ("more", "mtu", "expected"),
+    [
+        ({}, 1500, 1472),
+        ({"family": "ipv6"}, 1500, 1452),
+        ({"datagram_size": 1300}, 1500, 1300),
+        ({"datagram_size": 9000}, 1500, 1472),
+        ({}, 9000, 8972),
+    ],
+)
+def test_a_datagram_fits_into_one_packet(more: dict[str, object], mtu: int, expected: int) -> None:
+    found = fields(FlowPath(mtu=mtu, rate_bps=10**7), **more)
+    assert found.datagram_size_bytes == expected
+
+
+def test_only_a_flow_that_resumes_has_a_first_connection() -> None:
+    assert fields().resume_ahead_ns is None
+    assert fields(start="2s", zero_rtt=True).resume_ahead_ns == 10**9
+    assert fields(start="2s", zero_rtt=True, resume_ahead="300ms").resume_ahead_ns == 300 * MS
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "words"),
+    [
+        ({"zero_rtt": True}, "zero_rtt", "fetches its session ticket 1s before its start at 0ns"),
+        ({"zero_rtt": True, "start": "1s", "resume_ahead": "2s"}, "zero_rtt", "before the run begins"),
+        ({"start": "1s", "resume_ahead": "1s"}, "resume_ahead", "write zero_rtt = true"),
+    ],
+)
+def test_what_cannot_be_is_refused(more: dict[str, object], field: str, words: str) -> None:
+    ((named, sentence),) = QuicFlow.model_validate(ENDS | more).problems()
+    assert named == field
+    assert words in sentence
+
+
+def test_bytes_are_offered_with_their_headers() -> None:
+    flow = QuicFlow.model_validate(ENDS | {"bytes": "1440kB"})
+    assert flow.frame_bytes(PATH) == 1514
+    assert flow.offered_bytes(PATH, 10**9) == pytest.approx(1_440_000 * 1514 / 1444)
+    assert QuicFlow.model_validate(ENDS).offered_bytes(PATH, 10**9) is None
+    assert KINDS["quic"].transport == "udp"
+
+
+def _quic(first_ns: int | None, events_ns: list[int], path: EmptyPath | None) -> Quic:
+    arrived = None if first_ns is None else Deliveries(np.array([first_ns]), np.array([1440]))
+    return Quic(None, arrived, arrived, np.array(events_ns, np.int64), path, 1472)
+
+
+def test_a_beginning_is_counted_from_the_flows_start_and_in_round_trips() -> None:
+    path = EmptyPath((Hop(10**7, 15 * MS),), (Hop(10**7, 5 * MS),), 1500, 4)
+    begun = handshake(_quic(1050 * MS, [], path), 1000 * MS, 1022 * MS)
+    assert begun == Handshake(22 * MS, 50 * MS, 20 * MS)
+    assert handshake(_quic(None, [], None), 1000 * MS, None) == Handshake(None, None, None)
+    parts = [
+        (_quic(1050 * MS, [1, 5, 9], path), Window(2, 9), begun),
+        (_quic(None, [], None), Window(2, 9), Handshake(42 * MS, None, None)),
+    ]
+    assert quic_metrics(parts) == {
+        "handshake_ms_mean": 32,
+        "handshake_rtts_mean": pytest.approx(1.1),
+        "first_data_ms_mean": 50,
+        "congestion_events": 2,
+    }
+    assert quic_metrics([]) == {}

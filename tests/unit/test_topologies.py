@@ -322,6 +322,14 @@ def test_wrong_graphml(tmp_path: Path, text: str, why: str) -> None:
     assert why in str(refused.value)
 
 
+@pytest.mark.parametrize("encoding", ["klingon", "base64", "idna", "undefined"])
+def test_graphml_in_an_encoding_that_is_none(tmp_path: Path, encoding: str) -> None:
+    text = graphml(PAIR + '<edge source="0" target="1"/>').replace('"1.0"', f'"1.0" encoding="{encoding}"', 1)
+    (tmp_path / "net.graphml").write_text(text)
+    with pytest.raises(ScenarioError, match=r"net\.graphml:1: the encoding .* save the file in UTF-8"):
+        scenario('"net.graphml"', "a", "b", folder=tmp_path)
+
+
 @given(st.binary(max_size=300), st.sampled_from(["net.csv", "net.graphml"]))
 def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes, name: str) -> None:
     place = tmp_path_factory.mktemp("any")

@@ -81,7 +81,10 @@ class _Reader:
 
     def parse(self, content: bytes) -> None:
         """Read the document. Raises ValueError, ExpatError."""
-        self._parser.Parse(content, True)
+        try:
+            self._parser.Parse(content, True)
+        except (LookupError, UnicodeError):  # the parser leaves encodings other than Unicode's to Python
+            raise ValueError("the encoding that it declares is not one for text; save the file in UTF-8") from None
 
     def _refuse_dtd(self, *_: object) -> None:
         raise ValueError("a document type (<!DOCTYPE …>) is not allowed in a topology; remove it")

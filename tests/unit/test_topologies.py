@@ -322,6 +322,25 @@ def test_wrong_graphml(tmp_path: Path, text: str, why: str) -> None:
     assert why in str(refused.value)
 
 
+def test_what_a_graphml_file_gives_by_default(tmp_path: Path) -> None:
+    keys = "".join(
+        f'<key id="{name}" attr.name="{name}"{of}><default>{value}</default></key>'
+        for name, of, value in (
+            ("rate", ' for="edge"', "3mbit"),
+            ("delay", "", "7ms"),
+            ("loss", ' for="node"', "1%"),
+            ("other", ' for="edge"', "x"),
+        )
+    )
+    edges = '<edge source="0" target="1"/><edge source="0" target="1"><data key="rate"> 5mbit </data></edge>'
+    text = graphml(PAIR + edges).replace("<graph>", f"{keys}<graph>")
+    (tmp_path / "net.graphml").write_text(text)
+    links = scenario('"net.graphml"', "a", "b", folder=tmp_path).links
+    assert [link.rate.forward for link in links.values()] == [3_000_000, 5_000_000]
+    assert {link.delay.forward for link in links.values()} == {7_000_000}
+    assert not any(link.loss.forward.p for link in links.values()), "it is an attribute of nodes"
+
+
 @pytest.mark.parametrize("encoding", ["klingon", "base64", "idna", "undefined"])
 def test_graphml_in_an_encoding_that_is_none(tmp_path: Path, encoding: str) -> None:
     text = graphml(PAIR + '<edge source="0" target="1"/>').replace('"1.0"', f'"1.0" encoding="{encoding}"', 1)

@@ -87,7 +87,12 @@ def test_what_makes_no_sense_is_refused(lines: list[str], field: str, words: str
         ("sizes.csv", "bytes,share\nten,1\n", "sizes.csv:2:"),
         ("times.csv", "time\n1\n0.5\n", "times.csv:3: times must not decrease"),
         ("times.csv", "time\n-1\n", "times.csv:2:"),
+        ("sizes.csv", f"bytes,share\n{10**17},1\n", "sizes.csv:2: 100000000000000000 bytes are more than"),
+        ("sizes.csv", f"bytes,share\n{'9' * 5000},1\n", "sizes.csv:2:"),
+        ("sizes.csv", "bytes,share\n٣,1\n", "sizes.csv:2:"),
+        ("sizes.csv", "bytes,share\n" + "x\n" * 10_001, "at most 10,000 points, not 10,001"),
         ("times.csv", "time\n", "has 0 times"),
+        ("times.csv", "time\n" + "x\n" * 100_001, "has 100,001 times"),
     ],
 )
 def test_files_that_are_wrong_are_refused_by_line(tmp_path: Path, name: str, text: str, words: str) -> None:

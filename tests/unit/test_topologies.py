@@ -153,6 +153,8 @@ def test_fields_of_kinds_links_and_nodes() -> None:
         ('"star n=four"', "whole number"),
         ('"star n=4.5"', "whole number"),
         ('"star n"', '"n" is not understood'),
+        ('"star n=3 n=4"', '"n" is written twice'),
+        ('"star n=true"', "whole number, not true"),
         ('"sta n=4"', "must be"),
         ('""', "must be"),
         ("5", "must be a table"),

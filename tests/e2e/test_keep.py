@@ -82,8 +82,8 @@ def test_commands_say_what_is_absent(results: Path) -> None:
     assert refused.code == 2
     assert 'there is no figure "cwnd-bulk"' in refused.words
     assert "; every run kept metrics and no records" in refused.words
-    drawn = succeed("plot", results / "summary", "--all", "-o", results / "plots")
-    assert "no run that a figure over time can show; without --all, its figures of metrics are drawn" in drawn.words
+    every = succeed("plot", results / "summary", "--all", "-o", results / "plots")
+    assert "no run that a figure over time can show; without --all, its figures of metrics are drawn" in every.words
 
 
 def test_advice_about_what_is_absent_names_what_was_kept(results: Path, tmp_path: Path) -> None:

@@ -82,6 +82,21 @@ def test_commands_say_what_is_absent(results: Path) -> None:
     assert refused.code == 2
     assert 'there is no figure "cwnd-bulk"' in refused.words
     assert "; every run kept metrics and no records" in refused.words
+    every = succeed("plot", results / "summary", "--all", "-o", results / "plots")
+    assert "no run that a figure over time can show; without --all, its figures of metrics are drawn" in every.words
+
+
+def test_advice_about_what_is_absent_names_what_was_kept(results: Path, tmp_path: Path) -> None:
+    for keep, words in (("series", "every run kept samples"), ("summary", "every run kept metrics and no records")):
+        refused = netwarp("plot", results / keep, "--metric", "queue.sojourn_ms", "-o", tmp_path)
+        assert refused.code == 2
+        assert f"have no queue.sojourn_ms; {words}" in refused.words
+        assert "exact = true" not in refused.words, "it was"
+    for format_ in ("flent", "iperf3"):
+        refused = netwarp("export", results / "summary", "--format", format_, "-o", tmp_path)
+        assert refused.code != 0
+        assert "has no records of a TCP flow" in refused.words
+        assert "; every run kept metrics and no records" in refused.words
 
 
 def test_metrics_that_cannot_be_computed_again_stay(results: Path) -> None:

@@ -87,7 +87,12 @@ def test_what_makes_no_sense_is_refused(lines: list[str], field: str, words: str
         ("sizes.csv", "bytes,share\nten,1\n", "sizes.csv:2:"),
         ("times.csv", "time\n1\n0.5\n", "times.csv:3: times must not decrease"),
         ("times.csv", "time\n-1\n", "times.csv:2:"),
+        ("sizes.csv", f"bytes,share\n{10**17},1\n", "sizes.csv:2: 100000000000000000 bytes are more than"),
+        ("sizes.csv", f"bytes,share\n{'9' * 5000},1\n", "sizes.csv:2:"),
+        ("sizes.csv", "bytes,share\n٣,1\n", "sizes.csv:2:"),
+        ("sizes.csv", "bytes,share\n" + "x\n" * 10_001, "at most 10,000 points, not 10,001"),
         ("times.csv", "time\n", "has 0 times"),
+        ("times.csv", "time\n" + "x\n" * 100_001, "has 100,001 times"),
     ],
 )
 def test_files_that_are_wrong_are_refused_by_line(tmp_path: Path, name: str, text: str, words: str) -> None:
@@ -151,6 +156,29 @@ def test_the_least_time_is_the_handshake_and_all_frames_in_one_sequence() -> Non
     two = 6 * MS + max(ns(ack + full, 1e9), ns(ack, 1e9) + ns(ack, 1e7)) + ns(full + 52 + HEADERS, 1e7)
     assert PATH.ideal_ns(np.array([1500]))[0] == pytest.approx(handshake + two, abs=1)
     assert PATH.busy_ns(np.array([1500]))[0] == pytest.approx(ns(1500 + 2 * HEADERS, 1e7))
+
+
+def simulated_ns(path: EmptyPath, payload_bytes: int) -> float:
+    """The least time of a transfer, with each frame on each link: it begins when the frame has arrived and the link is
+    free."""
+    syn, (whole, rest) = HEADERS + 8, divmod(payload_bytes, 1448)
+    handshake = sum(hop.delay_ns + ns(syn, hop.rate_bps) for hop in (*path.forward, *path.reverse))
+    frames = [0, *[1448] * whole, *([rest] if rest else [])]
+    at = [0.0] * len(frames)
+    for hop in path.forward:
+        free = 0.0
+        for number, frame in enumerate(frames):
+            free = max(free, at[number]) + ns(frame + HEADERS, hop.rate_bps)
+            at[number] = free
+    return handshake + at[-1] + sum(hop.delay_ns for hop in path.forward)
+
+
+@pytest.mark.parametrize("size", [1, 1448, 1449, 1500, 2896, 3000, 14_480, 14_481, 100_000])
+@pytest.mark.parametrize("rates", [(10,), (10, 10), (10, 11), (11, 10), (20, 10, 12, 10, 10.5), (10, 30, 10, 30)])
+def test_a_short_last_frame_waits_behind_those_before_it(rates: tuple[float, ...], size: int) -> None:
+    hops = tuple(Hop(round(mbps * 1e6), MS) for mbps in rates)
+    path = EmptyPath(hops, hops[::-1], 1500, 4)
+    assert path.ideal_ns(np.array([size]))[0] == pytest.approx(simulated_ns(path, size), abs=1)
 
 
 def transfers(rows: Sequence[tuple[int, int | None, int]]) -> Transfers:

@@ -29,6 +29,10 @@ def media(*lines: str) -> str:
         (('rate = "1mbit"', 'max_rate = "2mbit"'), 'applies to adaptive streams only; write control = "gcc"'),
         (('rate = "1mbit"', 'playout = "1ms"', 'deadline = "1ms"'), "both `deadline` and `playout`"),
         (('control = "gcc"', 'rate = "3mbit"'), "outside of its bounds of 100000 and 2500000 bit/s"),
+        (
+            ('control = "gcc"', 'min_rate = "2mbit"', 'max_rate = "1mbit"'),
+            "is 2000000 bit/s, above the highest",
+        ),
         (('codec = "g729"', 'interval = "1ms"'), "a frame would have fewer than 4 bytes"),
     ],
 )
@@ -36,6 +40,12 @@ def test_contradictions_are_refused(lines: tuple[str, ...], message: str) -> Non
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(media(*lines))
     assert message in str(refused.value)
+
+
+def test_a_codec_that_shall_adapt_is_one_contradiction() -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(media('codec = "g711"', 'control = "gcc"'))
+    assert [problem.where for problem in refused.value.problems] == ["flows.bulk.control"]
 
 
 def metrics(run: Path, delays_ms: Sequence[float | None], **own: Any) -> dict[str, float]:

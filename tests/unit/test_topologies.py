@@ -153,6 +153,8 @@ def test_fields_of_kinds_links_and_nodes() -> None:
         ('"star n=four"', "whole number"),
         ('"star n=4.5"', "whole number"),
         ('"star n"', '"n" is not understood'),
+        ('"star n=3 n=4"', '"n" is written twice'),
+        ('"star n=true"', "whole number, not true"),
         ('"sta n=4"', "must be"),
         ('""', "must be"),
         ("5", "must be a table"),
@@ -320,6 +322,33 @@ def test_wrong_graphml(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         scenario('"net.graphml"', "a", "b", folder=tmp_path)
     assert why in str(refused.value)
+
+
+def test_what_a_graphml_file_gives_by_default(tmp_path: Path) -> None:
+    keys = "".join(
+        f'<key id="{name}" attr.name="{name}"{of}><default>{value}</default></key>'
+        for name, of, value in (
+            ("rate", ' for="edge"', "3mbit"),
+            ("delay", "", "7ms"),
+            ("loss", ' for="node"', "1%"),
+            ("other", ' for="edge"', "x"),
+        )
+    )
+    edges = '<edge source="0" target="1"/><edge source="0" target="1"><data key="rate"> 5mbit </data></edge>'
+    text = graphml(PAIR + edges).replace("<graph>", f"{keys}<graph>")
+    (tmp_path / "net.graphml").write_text(text)
+    links = scenario('"net.graphml"', "a", "b", folder=tmp_path).links
+    assert [link.rate.forward for link in links.values()] == [3_000_000, 5_000_000]
+    assert {link.delay.forward for link in links.values()} == {7_000_000}
+    assert not any("p=0.01" in str(link.loss.forward) for link in links.values()), "it is an attribute of nodes"
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "base64", "idna", "undefined"])
+def test_graphml_in_an_encoding_that_is_none(tmp_path: Path, encoding: str) -> None:
+    text = graphml(PAIR + '<edge source="0" target="1"/>').replace('"1.0"', f'"1.0" encoding="{encoding}"', 1)
+    (tmp_path / "net.graphml").write_text(text)
+    with pytest.raises(ScenarioError, match=r"net\.graphml:1: the encoding .* save the file in UTF-8"):
+        scenario('"net.graphml"', "a", "b", folder=tmp_path)
 
 
 @given(st.binary(max_size=300), st.sampled_from(["net.csv", "net.graphml"]))

@@ -128,7 +128,7 @@ def plot(
         Which figures to draw: their file names without suffix, or patterns of them. `cwnd-bulk` includes each
         `cwnd-bulk--…`. Default: the figures that the scenario names, or those that say most about what varies.
     all_
-        Draw every figure.
+        Draw every figure over time, and those of the scenario's views.
     metric
         Draw only this metric, such as flow.rtt_ms_p95; flow.rtt_ms (without a statistic) draws its distribution. For
         a file of `netwarp watch`: columns, separated by commas.
@@ -185,7 +185,8 @@ def plot(
         if not directory.is_file():
             say_absent(open_result(directory))
         if not files:
-            say("there is nothing to draw: this result has no run that can be shown in a figure")
+            other = "; without --all, its figures of metrics are drawn" if all_ else ""
+            say(f"there is nothing to draw: this result has no run that a figure over time can show{other}")
     return OK
 
 

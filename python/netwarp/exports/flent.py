@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.run.series import whole_run
-from netwarp.exports.names import stem
+from netwarp.exports.names import stem, without_tcp
 from netwarp.stats.fairness import jain_index
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_bytes
@@ -45,9 +45,7 @@ def write_flent(result: ResultDir, directory: Path) -> list[Path]:
         write_bytes(path, gzip.compress(json.dumps(document).encode(), mtime=0))
         files.append(path)
     if not files:
-        raise StoreError(
-            f"{result.path} has no run with a TCP flow, the only kind of flow that Flent's format can hold"
-        )
+        raise StoreError(without_tcp(result, "the only kind of flow that Flent's format can hold"))
     return files
 
 

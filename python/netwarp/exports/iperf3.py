@@ -14,7 +14,7 @@ import polars as pl
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.tuples import flow_of_tuples
-from netwarp.exports.names import stem
+from netwarp.exports.names import stem, without_tcp
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content, write_bytes, write_json
 from netwarp.store.result import ResultDir
@@ -42,7 +42,7 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
                 continue
             files.append(path)
     if not files:
-        raise StoreError(f"{result.path} has no run with a TCP flow, from which iperf3's JSON is made")
+        raise StoreError(without_tcp(result, "from which iperf3's JSON is made"))
     return files
 
 

@@ -12,6 +12,13 @@ def stem(result: ResultDir, run: PlannedRun) -> str:
     return "--".join([word for word in map(plain, words) if word])[:150] + f"--{run.id}"
 
 
+def without_tcp(result: ResultDir, why: str) -> str:
+    """Say that a format is made from TCP flows, of which this result has no records; `why` is a relative clause."""
+    if absent := result.absent_records():
+        return f"{result.path} has no records of a TCP flow, {why}; {'; '.join(absent)}"
+    return f"{result.path} has no run with a TCP flow, {why}"
+
+
 def plain(word: str) -> str:
     """Replace the characters of a word that a file's name cannot hold."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-.")

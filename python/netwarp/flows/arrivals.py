@@ -31,6 +31,8 @@ class Arrivals(Model):
 
 def parse_times(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> Arrivals:
     """Arrivals at the times, in seconds, in the numbered rows of a table with the column `time`. Raises ValueError."""
+    if not 0 < len(rows) <= MAX_TIMES:  # before they are read, which takes minutes for a million
+        raise ValueError(f"{name}: has {len(rows):,} times; expected 1 to {MAX_TIMES:,}")
     times: list[int] = []
     for number, cells in rows:
         if len(cells) != 1 or not _SECONDS.fullmatch(cells[0]):
@@ -39,8 +41,6 @@ def parse_times(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> Arrival
         if at_ns > MAX_RUN_NS or (times and at_ns < times[-1]):
             raise ValueError(f"{name}:{number}: times must not decrease from row to row, nor exceed 30 days")
         times.append(at_ns)
-    if not 0 < len(times) <= MAX_TIMES:
-        raise ValueError(f"{name}: has {len(times):,} times; expected 1 to {MAX_TIMES:,}")
     return Arrivals(process="listed", times_ns=tuple(times))
 
 

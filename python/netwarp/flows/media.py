@@ -129,7 +129,12 @@ class MediaFlow(FlowBase):
         for name in ("min_rate", "max_rate", "feedback"):
             if getattr(self, name) is not None and not adaptive:
                 yield name, f'applies to adaptive streams only; write control = "gcc", or leave `{name}` out'
-        if adaptive and not self._least <= self._first <= self._most:
+        if adaptive and self._least > self._most:
+            yield (
+                "min_rate",
+                f"is {self._least} bit/s, above the highest rate, {self._most} bit/s; lower it, or raise `max_rate`",
+            )
+        elif adaptive and self.codec is None and not self._least <= self._first <= self._most:
             yield (
                 "rate",
                 f"begins at {self._first} bit/s, outside of its bounds of {self._least} and {self._most} bit/s; change "

@@ -22,6 +22,7 @@ WEB_SHAPE = 1.2
 """The shape of files on the Web, which `pareto` alone has (Crovella, Bestavros, IEEE/ACM ToN 5(6), 1997)."""
 _EXAMPLES = '"30kB", "30kB exponential", "30kB pareto 1.5", "30kB lognormal 1.5", "web-search" or "sizes.csv"'
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
+_BYTES = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class TransferSize(Model):
@@ -42,18 +43,20 @@ def shipped_sizes() -> dict[str, Path]:
 
 def parse_cdf(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> TransferSize:
     """An empirical distribution from the numbered rows of a table `bytes,share`. Raises ValueError."""
+    if len(rows) > MAX_POINTS:
+        raise ValueError(f"{name}: a distribution has at most {MAX_POINTS:,} points, not {len(rows):,}; leave some out")
     points: list[tuple[int, float]] = []
     for number, cells in rows:
-        if len(cells) != 2 or not cells[0].isdecimal() or not _NUMBER.fullmatch(cells[1]):
+        if len(cells) != 2 or not _BYTES.fullmatch(cells[0]) or not _NUMBER.fullmatch(cells[1]):
             raise ValueError(f'{name}:{number}: "{",".join(cells)[:60]}" is not a size in bytes and a share up to 1')
         point = (int(cells[0]), float(cells[1]))
-        if points and not (points[-1][0] < point[0] <= MAX_SIZE_BYTES and points[-1][1] < point[1]):
+        if point[0] > MAX_SIZE_BYTES:
+            raise ValueError(f"{name}:{number}: {point[0]} bytes are more than {MAX_SIZE_BYTES}, the most")
+        if points and not (points[-1][0] < point[0] and points[-1][1] < point[1]):
             raise ValueError(f"{name}:{number}: sizes and shares must increase from row to row")
         points.append(point)
     if not points or points[-1][1] != 1:
         raise ValueError(f"{name}: the last row must have the share 1, of all transfers")
-    if len(points) > MAX_POINTS:
-        raise ValueError(f"{name}: a distribution has at most {MAX_POINTS:,} points; leave some out")
     first, share = points[0]
     mean = first * share + sum((a + b) / 2 * (above - below) for (a, below), (b, above) in pairwise(points))
     if mean < 1:

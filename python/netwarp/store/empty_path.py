@@ -66,21 +66,36 @@ class EmptyPath:
         """The least time from connect() to the arrival of the last byte, for transfers of these sizes.
 
         It is that of the handshake, in which SYN and SYN-ACK cross the path, and of all frames in one sequence, as if
-        the congestion window were unlimited: until the first reaches the slowest link, which sends them all, and the
-        last one crosses the rest of the path.
+        the congestion window were unlimited.
         """
         syn = self._ack_bytes + TCP_SYN_OPTIONS_BYTES
         handshake = _crossing_ns(self.forward, syn) + _crossing_ns(self.reverse, syn)
-        first = np.minimum(payload_bytes, self._payload_bytes) + self._ack_bytes
-        segments = -(-payload_bytes // self._payload_bytes)
-        last = payload_bytes - (segments - 1) * self._payload_bytes + self._ack_bytes
-        slowest = self.bottleneck
-        # The ACK of the SYN-ACK goes before the data, on the first link and on the slowest one.
-        ack = [self._ns(n, self._ack_bytes) for n in range(slowest + 1)]
-        reached = np.maximum(ack[0] + sum(self._ns(n, first) for n in range(slowest)), sum(ack))
-        rest = sum(self._ns(n, last) for n in range(slowest + 1, len(self.forward)))
         delay = sum(hop.delay_ns for hop in self.forward)
-        times: NDArray[np.float64] = handshake + delay + reached + self.busy_ns(payload_bytes) + rest
+        times: NDArray[np.float64] = handshake + delay + self._sequence_ns(payload_bytes)
+        return times
+
+    def _sequence_ns(self, payload_bytes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The time until the last of the frames has left the last link, without delays of links.
+
+        Links are machines through which the frames pass in order: a flow shop, whose makespan is its longest path from
+        the first frame on the first link to the last frame on the last one (S. M. Johnson: Optimal two- and three-stage
+        production schedules, 1954). Along it the ACK of the SYN-ACK, which goes before the data, crosses the first
+        links, a full frame the next ones, at one of which all full frames follow each other, and the last frame the
+        rest.
+        """
+        before = -(-payload_bytes // self._payload_bytes) - 1
+        last_bytes = payload_bytes - before * self._payload_bytes + self._ack_bytes
+        links = range(len(self.forward))
+        full = [float(self._ns(link, self._payload_bytes + self._ack_bytes)) for link in links]
+        ack = np.cumsum([self._ns(link, self._ack_bytes) for link in links])
+        last = np.cumsum([self._ns(link, last_bytes) for link in links[::-1]], axis=0)[::-1]
+        alone = np.max([ack[link] + last[link] for link in links], axis=0)
+        until, after = [ack[0]], [last[-1]]
+        for link in links[1:]:
+            until.append(max(until[-1] + full[link - 1], ack[link]))
+            after.append(np.maximum(after[-1] + full[-link], last[-link - 1]))
+        paths = [until[link] + before * full[link] + after[-link - 1] for link in links]
+        times: NDArray[np.float64] = np.where(before > 0, np.max(paths, axis=0), alone)
         return times
 
     def _rate(self, number: int) -> int:

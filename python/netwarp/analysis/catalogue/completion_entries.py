@@ -65,10 +65,11 @@ COMPLETION_ENTRIES: tuple[Entry, ...] = (
         "slowdown: mean p50 p95 p99 max",
         _SPREAD + "a transfer's completion time / the least that its size needs on the empty path, as in M. Alizadeh "
         "et al.: pFabric, SIGCOMM 2013 (normalised FCT). The least is computed from rates and delays of its links: the "
-        "handshake (SYN and SYN-ACK, one round trip), and all its frames in one sequence at the rate of the slowest "
-        "link, and the delay there; slow start is not in it, so that a transfer of more than the initial window (RFC "
-        "6928, 10 segments) is slower than 1 even when it is alone. Those not complete are censored, as of "
-        "`completion_ms`. Absent if a link of the path has no rate, or if its rate or delay changes",
+        "handshake (SYN and SYN-ACK, one round trip), and all its frames in one sequence, each of which leaves a link"
+        " as soon as it has arrived whole and those before it have left, and the delay there; slow start is not in "
+        "it, so that a transfer of more than the initial window (RFC 6928, 10 segments) is slower than 1 even when it"
+        " is alone. Those not complete are censored, as of `completion_ms`. Absent if a link of the path has no rate,"
+        " or if its rate or delay changes",
         "transfers",
         "`transfers`, `run.json`",
         better=LOWER,

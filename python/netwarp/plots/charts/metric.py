@@ -298,8 +298,8 @@ def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, t
         name = _name(chosen, cell)
         held = pool([found[run_id][name] for run_id in cell.run_ids])
         if len(held) == 0:
-            message = f"the records of {name} have no {chosen.scope}.{stem}; record it with `exact = true`"
-            raise SelectionError(message)
+            why = "; ".join(result.absent_records()) or "record it with `exact = true`"
+            raise SelectionError(f"the records of {name} have no {chosen.scope}.{stem}; {why}")
         spread[(cell.key[0], cell.key[1:])] = held
     return spread
 

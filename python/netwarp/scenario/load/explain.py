@@ -124,7 +124,7 @@ def _wrong_tool(tag: object) -> str:
 
 
 def _value(value: object) -> str:
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -176,6 +176,8 @@ def line_or_reason(line: str) -> JsonObject | str:
         if not equals or name not in _PARAMETERS:
             known = ", ".join(_PARAMETERS)
             return f'"{word[:60]}" is not understood; write the shape and its numbers, such as "fat-tree k=4" ({known})'
+        if name in table:
+            return f'"{name}" is written twice; leave one of them out'
         try:
             table[name] = parse_toml(f"value = {text}")["value"]
         except (TomlError, KeyError):

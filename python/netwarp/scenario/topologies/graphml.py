@@ -15,6 +15,7 @@ from netwarp.values.json_values import JsonObject
 MAX_ITEMS = 10_000
 """Nodes and edges of a file together; a scenario has fewer."""
 _MAX_DATA = 10_000
+_READ = ("label", "Latitude", "Longitude", "LinkSpeedRaw", *FIELDS)
 _NODE_CHARS = 30
 """The longest name of a node made of a label, so that the name of a link between two has at most 64 characters."""
 EARTH_KM = 6371.0088
@@ -65,8 +66,10 @@ class _Reader:
         self.nodes: dict[str, _Item] = {}
         self.edges: list[_Item] = []
         self._keys: dict[str, str] = {}
+        self._defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}, "all": {}}
         self._open: list[_Item] = []
-        self._key: str | None = None
+        self._declared = ("", "")
+        self._attribute: tuple[dict[str, str], str] | None = None
         self._text = ""
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.StartElementHandler = self._start
@@ -81,7 +84,10 @@ class _Reader:
 
     def parse(self, content: bytes) -> None:
         """Read the document. Raises ValueError, ExpatError."""
-        self._parser.Parse(content, True)
+        try:
+            self._parser.Parse(content, True)
+        except (LookupError, UnicodeError):  # the parser leaves encodings other than Unicode's to Python
+            raise ValueError("the encoding that it declares is not one for text; save the file in UTF-8") from None
 
     def _refuse_dtd(self, *_: object) -> None:
         raise ValueError("a document type (<!DOCTYPE …>) is not allowed in a topology; remove it")
@@ -89,34 +95,44 @@ class _Reader:
     def _start(self, tag: str, given: Mapping[str, str]) -> None:
         kind = tag.rpartition(" ")[2]
         if kind == "key":
-            self._keys[_needed(given, "id", kind)] = given.get("attr.name", given["id"])
+            name = given.get("attr.name", _needed(given, "id", kind))
+            self._keys[given["id"]] = name
+            self._declared = (given.get("for", "all"), name)
+        elif kind == "default" and self._declared[0] in self._defaults and self._declared[1] in _READ:
+            self._attribute, self._text = (self._defaults[self._declared[0]], self._declared[1]), ""
         elif kind == "node":
             if (name := _needed(given, "id", kind)) in self.nodes:
                 raise ValueError(f'there is another node "{name[:60]}"')
-            self.nodes[name] = item = _Item(self.line)
+            self.nodes[name] = item = _Item(self.line, data=self._given(kind))
             self._open.append(item)
         elif kind == "edge":
             ends = (_needed(given, "source", kind), _needed(given, "target", kind))
-            self.edges.append(_Item(self.line, ends))
+            self.edges.append(_Item(self.line, ends, self._given(kind)))
             self._open.append(self.edges[-1])
         elif kind == "data" and self._open:
-            self._key, self._text = _needed(given, "key", kind), ""
+            key = _needed(given, "key", kind)
+            self._attribute, self._text = (self._open[-1].data, self._keys.get(key, key)), ""
         elif kind in ("hyperedge", "port"):
             raise ValueError(f"<{kind}> is not understood; links join two nodes")
         if len(self.nodes) + len(self.edges) > MAX_ITEMS:
             raise ValueError(f"there are more than {MAX_ITEMS:,} nodes and edges")
 
+    def _given(self, kind: str) -> dict[str, str]:
+        """The attributes that a node or an edge has by default."""
+        return {**self._defaults["all"], **self._defaults[kind]}
+
     def _characters(self, text: str) -> None:
-        if self._key is not None:
+        if self._attribute is not None:
             self._text += text
             if len(self._text) > _MAX_DATA:
                 raise ValueError(f"an attribute has more than {_MAX_DATA:,} characters")
 
     def _end(self, tag: str) -> None:
         kind = tag.rpartition(" ")[2]
-        if kind == "data" and self._key is not None:
-            self._open[-1].data[self._keys.get(self._key, self._key)] = self._text.strip()
-            self._key = None
+        if kind in ("data", "default") and self._attribute is not None:
+            found, name = self._attribute
+            found[name] = self._text.strip()
+            self._attribute = None
         elif kind in ("node", "edge"):
             self._open.pop()
 

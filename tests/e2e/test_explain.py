@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from bench.planted import plant
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(3))
 def test_a_planted_difference_is_found_at_its_packet(tmp_path: Path, number: int) -> None:
     tried = plant(number, tmp_path)
     assert tried.right, tried

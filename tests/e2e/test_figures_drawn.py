@@ -52,7 +52,6 @@ SHORT: dict[str, tuple[str, ...]] = {
         *("--sweep", 'flows.a.cc=["cubic", "vegas"]', "--sweep", 'flows.b.cc=["cubic", "vegas"]'),
     ),
     "differential": (*BRIEF, "--case", "baseline", "--case", "bw-h1 5", "--case", "bw-h1 20", "--case", "delay-h1 200"),
-    "diurnal": ("--seeds", "1"),
     "energy": UNWARMED,
     "join-and-leave": ("--seeds", "1", "--case", "bbr"),
     "l4s": (*UNWARMED, "--case", "1 and 1", "--case", "one queue"),
@@ -79,7 +78,8 @@ SHORT: dict[str, tuple[str, ...]] = {
 """Changes that make each short; the full three-node studies run iperf3, which takes minutes, and draw the same
 figures."""
 KINDS = "cwnd|rtt|queue|throughput|stack|interfaces|bbr|iperf3|jain|monitor"
-LEFT_OUT = {"three-node", "kernel-ab"}
+LEFT_OUT = {"three-node", "kernel-ab", "diurnal"}
+"""They take long, and `make nightly` draws every figure of them."""
 
 
 def test_every_shipped_scenario_is_here() -> None:

@@ -12,7 +12,7 @@ import pytest
 from bench.kills import KINDS, SCENARIO, Blow, S, blows, strike
 from bench.repeats import run_once
 
-TRIES = 4
+TRIES = 2
 CHILDREN = ("ptraced_child", "check_ptrace")
 """What the kernel says of a child of its start that is gone: Linux 6.12, 6.1."""
 

@@ -46,12 +46,12 @@ PARTS = {
         *("--case", "delay-h1 25", "--case", "delay-h1 50", "--case", "delay-h1 200", "--case", "delay-h2 200"),
     ],
     "diurnal": [*ANOTHER],
-    "energy": [*OTHERS],
+    "energy": [*ANOTHER],
     "fair-users": [*ANOTHER],
     "join-and-leave": [*OTHERS],
     "l4s": [*OTHERS],
     "mitigate": [*ANOTHER],
-    "mobile": [*ANOTHER],
+    "mobile": [*ANOTHER, *sweep("links.radio.trace", "lte", "wifi")],
     "quic-vs-tcp": [*ANOTHER],
     "real-time": [*ANOTHER],
     "receive-buffers": [*ANOTHER],
@@ -61,7 +61,7 @@ PARTS = {
     "tcp-vs-udp": [*ANOTHER],
     "tuners": [*ANOTHER],
     "calls": [*ANOTHER],
-    "web-search": [*OTHERS],
+    "web-search": [*ANOTHER],
 }
 # Other tests make the whole of these: test_theory_labs.py, test_three_node_study.py. Their expectations are for more
 # seeds or cases than these short ones have, and may fail here; the runs must succeed.

@@ -13,6 +13,7 @@ from netwarp.analysis.flow.transfers import Transfers
 from netwarp.flows.transfer_size import shipped_sizes
 from netwarp.lab.build import build_lab
 from netwarp.lab_format.model import Lab, LabFlow
+from netwarp.lab_format.quantities import MAX_RUN_NS
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.model.trace import trace_files
@@ -130,6 +131,11 @@ def test_a_load_is_a_share_of_the_slowest_link() -> None:
     frames = 1_448_000 + 1000.5 * HEADERS + 3 * HEADERS + 8
     assert own["interval_ns"] == round(frames * 8 / 5e6 * 1e9)
     assert own["poisson"] is True
+
+
+def test_of_the_least_load_no_transfer_is_due_within_the_longest_run() -> None:
+    own = flow_of(scenario('arrivals = "poisson"', 'load = "0.000001%"', 'size = "1000GB"')).own
+    assert own["interval_ns"] == MAX_RUN_NS
 
 
 PATH = EmptyPath((Hop(10**9, MS), Hop(10**7, 5 * MS)), (Hop(10**7, 7 * MS), Hop(10**9, MS)), 1500, 4)

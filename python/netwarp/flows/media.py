@@ -19,6 +19,7 @@ from netwarp.values.fields import Duration, PositiveDuration, Rate, about
 
 _MOST_MEDIA_BYTES = 1200
 """Media bytes in a packet: the packet size that draft-ietf-rmcat-gcc-02 assumes (5.5)."""
+_LEAST_FEEDBACK_NS = 1_000_000
 _LEAST_MEDIA_BYTES = 4
 _FIRST_RATE_BPS = 300_000
 _LEAST_RATE_BPS = 100_000
@@ -95,7 +96,7 @@ class MediaFlow(FlowBase):
     feedback: PositiveDuration | None = about(
         "The time between two reports of the receiver of an adaptive stream; default: 100 ms.",
         "50ms",
-        refused=["0s"],
+        refused=["0s", "1ns"],
         beside={"control": "gcc"},
         default=None,
     )
@@ -129,6 +130,8 @@ class MediaFlow(FlowBase):
         for name in ("min_rate", "max_rate", "feedback"):
             if getattr(self, name) is not None and not adaptive:
                 yield name, f'applies to adaptive streams only; write control = "gcc", or leave `{name}` out'
+        if self.feedback is not None and self.feedback < _LEAST_FEEDBACK_NS:
+            yield "feedback", "must be at least 1ms: a report costs a packet, and packets come every few milliseconds"
         if adaptive and self._least > self._most:
             yield (
                 "min_rate",

@@ -12,7 +12,7 @@ from netwarp.flows.tcp import TcpFlow
 from netwarp.flows.transfer_size import TransferSizeField
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
-from netwarp.lab_format.quantities import Share, Text, Time, UInt64, Yes, meaning
+from netwarp.lab_format.quantities import MAX_RUN_NS, Share, Text, Time, UInt64, Yes, meaning
 from netwarp.values.constants import (
     ETHERNET_HEADER_BYTES,
     IP_HEADER_BYTES,
@@ -88,7 +88,8 @@ class OpenLoopFlow(TcpFlow):
         """Times and sizes with their distributions; a load becomes an interval."""
         interval_ns = self.arrivals.interval_ns
         if self.load:
-            interval_ns = max(round(8 * NS_PER_S * self._frames_bytes(path.mtu) / (self.load * path.rate_bps)), 1)
+            interval_ns = round(8 * NS_PER_S * self._frames_bytes(path.mtu) / (self.load * path.rate_bps))
+            interval_ns = min(max(interval_ns, 1), MAX_RUN_NS)  # beyond the longest run there is no first arrival
         return OpenLoopFields(
             cc=self.cc,
             poisson=self.arrivals.process == "poisson",

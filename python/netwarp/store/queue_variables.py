@@ -190,7 +190,7 @@ REPORTED: tuple[Reported, ...] = (
         _PACKETS_IN,
         _DROPPED,
         _FULL,
-        ("u32", "maxq_pkts", "packets", "its largest length so far"),
+        ("u32", "maxq_pkts", "packets", "its largest length so far, before an arrival is counted"),
         _ECN_MARK,
     ),
     _struct(

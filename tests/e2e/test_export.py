@@ -108,6 +108,52 @@ def test_iperf3s_own_keys_with_our_numbers(tmp_path: Path) -> None:
     assert ours["end"]["sum_sent"]["bits_per_second"] / 1e6 == pytest.approx(goodput, rel=1e-6)
 
 
+@pytest.fixture(scope="module")
+def beside_quic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("qlog")
+    quic = '[flows.quic]\nfrom = "h1"\nto = "h2"\ntool = "quic"\n'
+    scenario = write_scenario(place / "s.toml", duration="6s", more="", flows=quic)
+    succeed("run", scenario, "-o", place / "r", "--no-plots", "--set", "links.bottleneck.queue=pfifo limit 40")
+    return place / "r"
+
+
+def test_qlog_has_what_senders_sent_and_learnt(beside_quic: Path, tmp_path: Path) -> None:
+    (path,) = succeed("export", beside_quic, "--format", "qlog", "-o", tmp_path).out.split()
+    document = json.loads(Path(path).read_text())
+    assert (document["qlog_version"], document["qlog_format"]) == ("0.3", "JSON")
+    result = open_result(beside_quic)
+    run = result.run(result.good[0].id)
+    traces = {trace["common_fields"]["protocol_type"][0]: trace for trace in document["traces"]}
+    assert set(traces) == {"TCP", "QUIC"} and len(document["traces"]) == 2
+    acks = run.scan("acks").sort("time_ns").collect()
+    quic = run.scan("quic_acks").collect()
+    last = {"TCP": int(acks["snd_cwnd_pkts"][-1] * acks["mss_bytes"][-1]), "QUIC": int(quic["cwnd_bytes"][-1])}
+    samples = {"TCP": acks["rtt_us"].drop_nulls() / 1e3, "QUIC": quic["rtt_ns"].drop_nulls() / 1e6}
+    for protocol, trace in traces.items():
+        times = [event["time"] for event in trace["events"]]
+        assert times == sorted(times) and times[0] > 0 and times[-1] < 7000
+        metrics = [e["data"] for e in trace["events"] if e["name"] == "recovery:metrics_updated"]
+        assert [one["congestion_window"] for one in metrics if "congestion_window" in one][-1] == last[protocol]
+        rtts = [one["latest_rtt"] for one in metrics if "latest_rtt" in one]
+        changed = samples[protocol].filter(samples[protocol].ne_missing(samples[protocol].shift(1)))
+        assert rtts == pytest.approx(changed.to_list(), abs=1e-9)
+    states = [e["data"]["new"] for e in traces["TCP"]["events"] if e["name"] == "recovery:congestion_state_updated"]
+    assert states[0] == "slow_start" and {"recovery", "congestion_avoidance"} <= set(states)
+    sent = [e["data"] for e in traces["TCP"]["events"] if e["name"] == "transport:packet_sent"]
+    assert [one["header"]["packet_number"] for one in sent] == list(range(len(sent)))
+    tuples = run.scan("tuples").filter(protocol=6, source="10.0.0.1").collect()["tuple_id"].to_list()
+    at_sender = run.scan("packets").filter(pl.col("tuple_id").is_in(tuples)).filter(interface_index=11).collect()
+    assert sum(one["raw"]["length"] for one in sent) == at_sender["packet_bytes"].sum() > 0
+
+
+def test_formats_of_tcp_leave_quic_out(beside_quic: Path, tmp_path: Path) -> None:
+    written = succeed("export", beside_quic, "--format", "iperf3,flent", "-o", tmp_path).out.split()
+    (iperf3,) = (name for name in written if name.endswith(".json"))
+    assert iperf3.endswith("--bulk.json")
+    (flent,) = (name for name in written if name.endswith(".gz"))
+    assert "TCP upload::2" not in json.loads(gzip.decompress(Path(flent).read_bytes()))["results"]
+
+
 def test_mistakes(result: Path, tmp_path: Path) -> None:
     none = netwarp("export", result)
     assert none.code == 2

@@ -25,6 +25,7 @@ FORMATS: Mapping[str, Export] = {
     "csv": Export("netwarp.exports.tables:write_csv", "summary, statistics and all records, one file for each kind"),
     "parquet": Export("netwarp.exports.tables:write_parquet", "the same"),
     "flent": Export("netwarp.exports.flent:write_flent", "a .flent.gz for each run, as Flent's test tcp_nup"),
+    "qlog": Export("netwarp.exports.qlog:write_qlog", "a .qlog for each run, with a trace of each TCP and QUIC sender"),
     "iperf3": Export("netwarp.exports.iperf3:write_iperf3", "the JSON of iperf3 -J for each TCP flow"),
 }
 """netwarp's own formats; studies offer others."""

@@ -53,7 +53,7 @@ def flent_document(result: ResultDir, run: PlannedRun) -> dict[str, Json] | None
     """Return the content of a run's file; None if the run has no TCP flow."""
     directory = result.run(run.id)
     flows = load_flows(directory)
-    uploads = [data for data in flows if data.sender is not None]
+    uploads = [data for data in flows if data.sender is not None and not data.flow.kind.quic]
     if not uploads:
         return None
     ping = next((data for data in flows if data.pings is not None), None)

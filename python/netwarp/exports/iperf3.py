@@ -36,7 +36,7 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
             own = run_dir.path / f"iperf3-{data.flow.name}.json"
             if own.is_file():
                 write_bytes(path, read_content(own))
-            elif data.sender is not None:
+            elif data.sender is not None and not data.flow.kind.quic:
                 write_json(path, iperf3_document(data, data.sender, segment_bytes.get(data.flow.id)))
             else:
                 continue

@@ -12,11 +12,16 @@ def stem(result: ResultDir, run: PlannedRun) -> str:
     return "--".join([word for word in map(plain, words) if word])[:150] + f"--{run.id}"
 
 
-def without_tcp(result: ResultDir, why: str) -> str:
-    """Say that a format is made from TCP flows, of which this result has no records; `why` is a relative clause."""
+def without(result: ResultDir, what: str, why: str) -> str:
+    """Say that a format is made from `what`, of which this result has no records; `why` is a relative clause."""
     if absent := result.absent_records():
-        return f"{result.path} has no records of a TCP flow, {why}; {'; '.join(absent)}"
-    return f"{result.path} has no run with a TCP flow, {why}"
+        return f"{result.path} has no records of {what}, {why}; {'; '.join(absent)}"
+    return f"{result.path} has no run with {what}, {why}"
+
+
+def without_tcp(result: ResultDir, why: str) -> str:
+    """The same of TCP flows."""
+    return without(result, "a TCP flow", why)
 
 
 def plain(word: str) -> str:

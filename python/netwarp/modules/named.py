@@ -152,6 +152,10 @@ def is_shipped(module: Module) -> bool:
     return path is not None and load_module(path.name, {}, path.parent).digest == module.digest
 
 
+_REPLACED = {name: "BBRv2 was replaced by BBRv3 in 2023 (docs/bbr.md)" for name in ("bbr2", "bbrv2")}
+"""Congestion controls that never were in Linux, and what replaced them."""
+
+
 def in_gallery(kind: str, name: str) -> str:
     """The gallery's module that registers a congestion control or a queue of this name, as the end of an error.
 
@@ -166,10 +170,14 @@ def in_gallery(kind: str, name: str) -> str:
                 what = f'"{own}"' + (f" ({about[1]})" if about else "")
                 alone = kind == "congestion control" and len(names) == 1
                 way = f'cc = "{FILE}{file}"' if alone else f'modules = ["{file}"]'
-                return f"; netwarp's gallery has {what}: {way}" + (
+                return f"{_replaced(name)}; netwarp's gallery has {what}: {way}" + (
                     "" if alone or own == name else f' and the name "{own}"'
                 )
     return ""
+
+
+def _replaced(name: str) -> str:
+    return f"; {_REPLACED[name]}" if name in _REPLACED else ""
 
 
 def _first_word(name: str) -> str:

@@ -70,6 +70,8 @@ class _Pair:
     def explained(self) -> Range | None:
         if self.queue.startswith("pfifo") and self.rate_mbps == 10:
             return _OF_PHASES
+        if self.queue == "dualpi2" and self.flows == ("P10", "C10"):
+            return _OF_VIRTUAL_RTTS
         return None
 
 
@@ -79,6 +81,13 @@ _OF_PHASES = within(
     "longer gets 0.33, 0.61 and 0.51, in no order of RTTs, and seeds differ by 0.15 here",
 )
 _PHASES = "in a full tail-drop queue the phases of both flows' packets decide who loses, and they are noise here"
+_OF_VIRTUAL_RTTS = Range(
+    0.3,
+    0.0,
+    "the published numbers are those of a Prague whose round trips count as they are: with rtt_virt_min_us=0 this run "
+    "gives 0.71, and that with 20 ms 0.66, where 0.68 was published; with the 25 ms of section 2.4.4 of "
+    "draft-briscoe-iccrg-prague-congestion-control, near senders have no such advantage",
+)
 _PAIRS = (
     _Pair(("C20", "C10"), "pfifo limit 200", (3.10, 6.34)),
     _Pair(("C160", "C10"), "pfifo limit 200", (4.80, 4.63)),
@@ -128,7 +137,7 @@ FAMILY = Family(
             pair.experiment,
             _share,
             explained=pair.explained,
-            phases=_PHASES if pair.explained else "",
+            phases=_PHASES if pair.explained is _OF_PHASES else "",
             size=Size.USUAL if pair.rate_mbps == 10 else Size.COMPLETE,
         )
         for pair in _PAIRS

@@ -138,6 +138,19 @@ def test_of_the_least_load_no_transfer_is_due_within_the_longest_run() -> None:
     assert own["interval_ns"] == MAX_RUN_NS
 
 
+def test_times_after_the_end_of_the_run_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "late.csv").write_text("time\n9\n20\n")
+    lines = ('arrivals = "late.csv"', "size = 100")
+    assert flow_of(scenario(*lines), tmp_path).own["times_ns"] == [9 * 10**9, 20 * 10**9]
+    with pytest.raises(ScenarioError, match="the first transfer is due at 11s, when the run of 10s is over"):
+        flow_of(scenario(*lines, 'start = "2s"'), tmp_path)
+
+
+def test_arrivals_that_are_no_text_are_refused_with_examples() -> None:
+    with pytest.raises(ScenarioError, match=r'arrivals: must be text: "poisson 50/s"'):
+        flow_of(scenario('arrivals = ["every 100ms"]', "size = 100"))
+
+
 PATH = EmptyPath((Hop(10**9, MS), Hop(10**7, 5 * MS)), (Hop(10**7, 7 * MS), Hop(10**9, MS)), 1500, 4)
 
 

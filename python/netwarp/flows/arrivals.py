@@ -49,7 +49,9 @@ def _arrivals(value: object, info: ValidationInfo) -> Any:
         return value
     if isinstance(value, str) and value.endswith(".csv"):
         return parse_times(read_listed(value, find_file(value, folder_in(info.context, value)), ("time",)), value)
-    match str(value).split():
+    if not isinstance(value, str):
+        raise ValueError(f"must be text: {_EXAMPLES}")
+    match value.split():
         case ["poisson"]:
             return Arrivals(process="poisson")
         case ["poisson", rate] if (found := _RATE.fullmatch(rate)) and Fraction(found[1]) > 0:
@@ -59,7 +61,7 @@ def _arrivals(value: object, info: ValidationInfo) -> Any:
             return Arrivals(process="poisson", interval_ns=interval_ns)
         case ["every", interval] if parse_duration(interval) > 0:
             return Arrivals(process="regular", interval_ns=parse_duration(interval))
-    raise ValueError(f'"{str(value)[:80]}" is not understood; write {_EXAMPLES}')
+    raise ValueError(f'"{value[:80]}" is not understood; write {_EXAMPLES}')
 
 
 ArrivalsField = Annotated[

@@ -150,6 +150,13 @@ def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Fou
             f"ends at {format_duration(start + duration)}, past the end of the run "
             f"({format_duration(scenario.duration)}); shorten it or lengthen the scenario's duration",
         )
+    times = getattr(getattr(flow, "arrivals", None), "times_ns", ())
+    if times and start + times[0] >= scenario.duration:
+        yield (
+            (*keys, "arrivals"),
+            f"the first transfer is due at {format_duration(start + times[0])}, when the run of "
+            f"{format_duration(scenario.duration)} is over",
+        )
     if duration is not None and getattr(flow, "bytes", None) is not None:
         yield (*keys, "bytes"), "`bytes` and `duration` are both given; a flow ends by one of them"
 

@@ -15,7 +15,9 @@ from netwarp.flows import KINDS
 from netwarp.lab_format import quantities
 from netwarp.lab_format.model import LabFamily, LabRoute
 from netwarp.store.codes import Place
-from netwarp.store.schemas import ACKS, TABLES, Table
+from netwarp.store.kernel_tables import ACKS
+from netwarp.store.schemas import TABLES
+from netwarp.store.table import Table
 from netwarp.values import constants
 from pydantic import Field
 

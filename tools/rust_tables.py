@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netwarp.store.codes import FATES, QUIC_EVENTS, RATE_STATES, USAGES
-from netwarp.store.schemas import CLOCKS, SOCKETS, TABLES, Table
-from netwarp.store.table import Column
+from netwarp.store.schemas import CLOCKS, SOCKETS, TABLES
+from netwarp.store.table import Column, Table
 
 VALUES = {
     "i32": ("i32", "Int32"),

@@ -13,7 +13,7 @@ from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.model.condition import COLUMNS
-from netwarp.store.schemas import ACKS
+from netwarp.store.kernel_tables import ACKS
 from scenario_texts import DUMBBELL
 
 PROBE = TREE / "files/arch/um/kernel/netwarp_probe.c"

@@ -12,7 +12,7 @@ from polars.io.plugins import register_io_source
 
 from netwarp.store.batches import BATCH_ROWS, open_stream, write_options
 from netwarp.store.errors import StoreError, store_errors
-from netwarp.store.schemas import Table
+from netwarp.store.table import Table
 
 _CHUNK_ROWS = 1 << 18
 

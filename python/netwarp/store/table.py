@@ -1,6 +1,9 @@
-"""A column of a table: name, type, unit, meaning."""
+"""Tables of records and their columns: name, type, unit, meaning."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
@@ -47,3 +50,34 @@ def column(name: str, type_: str, unit: str, meaning: str) -> Column:
     if type_.rstrip("?") not in _TYPES:
         raise ValueError(f"column {name}: unknown type {type_}")
     return Column(name, type_, unit, meaning)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One kind of record: a file `<name>.arrows` in a run directory, an Arrow IPC stream."""
+
+    name: str
+    row: str
+    source: str
+    columns: tuple[Column, ...]
+    note: str = ""
+
+    @property
+    def file(self) -> str:
+        """The file's name in the run directory."""
+        return f"{self.name}.arrows"
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, with each column's unit and meaning as field metadata."""
+        return pa.schema([c.field for c in self.columns])
+
+
+def listed_codes(meanings: Mapping[Any, str]) -> str:
+    """The codes of a column with their meanings, as the end of its own."""
+    return ", ".join(f"{int(code)} {meaning}" for code, meaning in meanings.items())
+
+
+TIME = column("time_ns", "i64", "ns", "when, from t0")
+TUPLE_KEY = column("tuple_id", "u32", "", "key into tuples.arrows")
+INTERFACE = column("interface_index", "u32", "", "index of the interface, unique in the whole lab")

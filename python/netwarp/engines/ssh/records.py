@@ -19,8 +19,9 @@ from netwarp.store.batches import BATCH_ROWS, open_stream, write_options
 from netwarp.store.console import CONSOLE
 from netwarp.store.errors import StoreError
 from netwarp.store.rows import AccountRow
-from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
+from netwarp.store.schemas import CLOCKS, FLOWS, TABLES
 from netwarp.store.streams import Row, write_stream
+from netwarp.store.table import Table
 from netwarp.values.constants import NS_PER_S
 
 _TIMES: Mapping[str, Sequence[str]] = {

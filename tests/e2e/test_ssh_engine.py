@@ -340,8 +340,8 @@ def test_a_full_directory_is_named(made: Hosts, tmp_path: Path) -> None:
 
 def test_a_directory_that_fills_up_during_the_run_fails_it(made: Hosts, tmp_path: Path) -> None:
     """Room for the agent, and for a little of its records."""
-    size_kB = find_agent().stat().st_size // 1000 + 60
-    made.inside("client", "sh", "-c", f"mkdir -p /run/small && mount -t tmpfs -o size={size_kB}k tmpfs /run/small")
+    room = find_agent().stat().st_size + 100_000
+    made.inside("client", "sh", "-c", f"mkdir -p /run/small && mount -t tmpfs -o size={room} tmpfs /run/small")
     before = made.listing()
     near = '[nodes.client.interfaces]\nnear = "eth1"\n'
     inventory = made.write_inventory(

@@ -14,7 +14,7 @@ use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
 use super::tcp;
 use super::threads::{lock, spawn};
-use super::transfers::{Transfer, Transfers};
+use super::transfers::Transfers;
 use crate::time::{monotonic_ns, sleep_until};
 use netwarp_records::sockets::TcpInfo;
 
@@ -62,16 +62,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (id, start_ns) = (flow.id, flow.start_ns);
     let connect_at_ns = t0_ns + start_ns - connect_ahead_ns;
     if let Some(listener) = listener {
-        if let Some(bytes) = bytes {
-            lock(&transfers).begin(Transfer {
-                flow_id: id,
-                sequence: 0,
-                start_ns,
-                end_ns: None,
-                request_bytes: 0,
-                bytes,
-            });
-        }
+        lock(&transfers).begin_flow(flow, bytes);
         spawn(format!("to {}", flow.name), move || {
             if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
                 lock(&progress).error = Some(format!("{e:#}"));

@@ -14,7 +14,7 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::messages::{AssociationStats, Order, discard, send_message, wait_until_acked};
 use super::threads::{lock, spawn};
-use super::transfers::{Transfer, Transfers};
+use super::transfers::Transfers;
 use crate::time::{monotonic_ns, sleep_until};
 
 /// State that the threads share with the main thread.
@@ -37,12 +37,11 @@ struct Sctp {
     progress: Arc<Mutex<Progress>>,
 }
 
-/// What a sender sends, and when.
+/// What a sender sends, and where to.
 struct Plan {
     fields: SctpFields,
     to: SocketAddr,
     t0_ns: i64,
-    start_ns: i64,
 }
 
 /// Listens at the destination, and starts the threads. A sized flow has a row in `transfers`.
@@ -66,16 +65,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
             Arc::clone(&sctp.progress),
             Arc::clone(&setup.tables.transfers),
         );
-        if let Some(bytes) = bytes {
-            lock(&transfers).begin(Transfer {
-                flow_id: id,
-                sequence: 0,
-                start_ns,
-                end_ns: None,
-                request_bytes: 0,
-                bytes,
-            });
-        }
+        lock(&transfers).begin_flow(flow, bytes);
         spawn(format!("to {}", flow.name), move || {
             if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
                 lock(&progress).error = Some(format!("{e:#}"));
@@ -84,12 +74,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     }
     if let Some(sender) = sctp.sender.clone() {
         let progress = Arc::clone(&sctp.progress);
-        let plan = Plan {
-            fields,
-            to,
-            t0_ns,
-            start_ns,
-        };
+        let plan = Plan { fields, to, t0_ns };
         spawn(format!("from {}", flow.name), move || {
             sleep_until(t0_ns + start_ns);
             if let Err(e) = send(&sender, &plan, &progress) {
@@ -140,7 +125,6 @@ fn send(socket: &OwnedFd, plan: &Plan, progress: &Mutex<Progress>) -> Result<()>
         return Ok(());
     }
     lock(progress).connect_ns = Some(monotonic_ns() - plan.t0_ns);
-    sleep_until(plan.t0_ns + plan.start_ns);
     let fields = &plan.fields;
     let order = match fields.ordered {
         true => Order::InStream,

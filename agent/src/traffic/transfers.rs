@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::lab::Flow;
 use netwarp_records::table::Batch;
 use netwarp_records::tables::transfers;
 /// A transfer, from the first byte asked for or sent to the last one received.
@@ -28,6 +29,20 @@ impl Transfers {
     /// Records that a transfer has begun. It counts as incomplete until it is complete.
     pub fn begin(&mut self, transfer: Transfer) {
         self.begun.insert(transfer.flow_id, transfer);
+    }
+
+    /// Records that a flow has begun whose only transfer is all that it sends; nothing if it sends without end.
+    pub fn begin_flow(&mut self, flow: &Flow, bytes: Option<u64>) {
+        if let Some(bytes) = bytes {
+            self.begin(Transfer {
+                flow_id: flow.id,
+                sequence: 0,
+                start_ns: flow.start_ns,
+                end_ns: None,
+                request_bytes: 0,
+                bytes,
+            });
+        }
     }
 
     /// Records that the flow's transfer is complete.

@@ -32,7 +32,6 @@ use super::fields::QuicFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::threads::{lock, spawn_deep};
-use super::transfers::Transfer;
 
 /// A thread at one end of a flow.
 struct End {
@@ -83,16 +82,7 @@ fn receiver(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Opti
         transfers: Arc::clone(&setup.tables.transfers),
     };
     lock(account).received_bytes = Some(0);
-    if let Some(bytes) = fields.bytes {
-        lock(&setup.tables.transfers).begin(Transfer {
-            flow_id: flow.id,
-            sequence: 0,
-            start_ns: flow.start_ns,
-            end_ns: None,
-            request_bytes: 0,
-            bytes,
-        });
-    }
+    lock(&setup.tables.transfers).begin_flow(flow, fields.bytes);
     let shared = Arc::clone(account);
     End::start(format!("to {}", flow.name), ending, shared, move || {
         receiver.run()

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -142,15 +143,19 @@ def _strike(blow: Blow, command: subprocess.Popen[str], result: Path) -> bool:
     chosen = [pid for pids in found.values() for pid in pids] if blow.role == "all" else found[blow.role]
     if blow.role != "all":
         chosen = chosen[blow.choice % len(chosen) :][:1] if chosen else []
-    for number, sent in enumerate(blow.signals):
-        if number:
-            time.sleep(_STOPPED_S)
-        for pid in chosen:
-            try:
-                os.kill(pid, sent)
-            except ProcessLookupError:
-                continue
+    send(chosen, blow.signals, _STOPPED_S)
     return bool(chosen)
+
+
+def send(pids: Sequence[int], signals: Sequence[signal.Signals], pause_s: float = 0) -> None:
+    """Send signals to the processes that still exist, with pauses: a child may die of its parent's death before its own
+    turn comes (PR_SET_PDEATHSIG)."""
+    for number, sent in enumerate(signals):
+        if number:
+            time.sleep(pause_s)
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sent)
 
 
 def _judge(struck: bool, err: str, result: Path, expected: Mapping[str, str], place: Path) -> Fate:

@@ -15,7 +15,9 @@ import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "e2e"))
-from e2e_hosts import Hosts, hosts, signal_each
+from e2e_hosts import Hosts, hosts
+
+from bench.kills import send
 
 COUNT = 40
 ROLES = ("client", "agent", "sshd")
@@ -60,7 +62,7 @@ def strike(made: Hosts, role: str, after_s: float, choice: int, place: Path) -> 
     run = made.start("run", place / "scenario.toml", *arguments)
     try:
         time.sleep(after_s)
-        signal_each(_victims(made, role, run, choice), signal.SIGKILL)
+        send(_victims(made, role, run, choice), [signal.SIGKILL])
         _, err = run.communicate(timeout=180)
     finally:
         run.kill()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import signal
 import subprocess
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import psutil
 
-from bench.kills import KINDS, ROLES, processes_of
+from bench.kills import KINDS, ROLES, processes_of, send
 from bench.torture.bases import NETWARP
 from bench.torture.cases import Case
 from bench.torture.commands import Ended, Running, finish, start
@@ -125,16 +124,6 @@ def _strike(case: Case, running: Running, signals: Sequence[signal.Signals]) -> 
     case.note(f"{' and '.join(sent.name for sent in signals)} to {target} after {moment:.2f} s, {len(chosen)} struck")
     send(chosen, signals, case.rng.uniform(0.05, 1.5))
     return bool(chosen)
-
-
-def send(pids: Sequence[int], signals: Sequence[signal.Signals], pause_s: float) -> None:
-    """Send signals to the processes that still exist, with pauses."""
-    for number, sent in enumerate(signals):
-        if number:
-            time.sleep(pause_s)
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, sent)
 
 
 def _runs(pid: int) -> bool:

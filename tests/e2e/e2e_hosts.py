@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -198,14 +198,6 @@ class Hosts:
                 if (process / "ns/net").readlink() == namespace and _words(int(process.name))[0]:
                     found.append(int(process.name))
         return found
-
-
-def signal_each(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each process that is still there: a child may die of its parent's death before its own turn
-    comes (PR_SET_PDEATHSIG)."""
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 def _words(pid: int) -> list[bytes]:

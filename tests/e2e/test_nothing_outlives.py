@@ -18,6 +18,8 @@ from netwarp.kernels import cache_directory
 from netwarp.steps import doctor
 from netwarp.store.run_status import RunStatus
 
+from bench.kills import send
+
 NETWARP = Path(sys.executable).with_name("netwarp")
 PATIENCE_S = 60.0
 _STARTED = re.compile(r"^clones: \d+ \d+$", re.MULTILINE)
@@ -119,9 +121,7 @@ def started(tmp_path: Path, prefix: list[str], scenario: str) -> "Iterator[subpr
         yield run
     finally:
         while left := naming(tmp_path):
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            send(left, [signal.SIGKILL])
             run.poll()
             time.sleep(0.02)
         run.wait()

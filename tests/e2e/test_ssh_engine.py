@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from e2e_command import Answer, finished, netwarp, wait_for, wait_until
-from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs, signal_each
+from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.analysis.queue.states import load_queue_states
 from netwarp.analysis.run.machine import machine_doubts
@@ -21,6 +21,7 @@ from netwarp.common.agent import find_agent
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
+from bench.kills import send
 from bench.ssh_kills import SCENARIO, strike
 
 pytestmark = pytest.mark.skipif(
@@ -427,8 +428,8 @@ def test_two_labs_at_once_are_refused_and_a_killed_one_is_restored(made: Hosts, 
         # A connection that still has much to send must not hold its ports against the next run.
         wait_until(lambda: ":5001" in made.inside("client", "ss", "-Htn", "state", "established"))
         # All processes of one node at once: none is left there to restore.
-        signal_each(made.agents("client"), signal.SIGSTOP)
-        signal_each(made.agents("client"), signal.SIGKILL)
+        send(made.agents("client"), [signal.SIGSTOP])
+        send(made.agents("client"), [signal.SIGKILL])
         _, err = first.communicate(timeout=120)
     finally:
         first.kill()
@@ -491,7 +492,7 @@ def test_a_node_that_dies_ends_the_run_and_the_others_records_are_kept(made: Hos
     try:
         wait_until(lambda: "iperf3" in made.inside("server", "ps", "-e", "-o", "comm="))
         time.sleep(5)
-        signal_each(made.logins("bottleneck"), signal.SIGKILL)
+        send(made.logins("bottleneck"), [signal.SIGKILL])
         _, err = running.communicate(timeout=120)
     finally:
         running.kill()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.run.series import whole_run
-from netwarp.exports.names import stem, without_tcp
+from netwarp.exports.names import stem, tcp_sender, without_tcp
 from netwarp.stats.fairness import jain_index
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_bytes
@@ -53,7 +53,7 @@ def flent_document(result: ResultDir, run: PlannedRun) -> dict[str, Json] | None
     """Return the content of a run's file; None if the run has no TCP flow."""
     directory = result.run(run.id)
     flows = load_flows(directory)
-    uploads = [data for data in flows if data.sender is not None and not data.flow.kind.quic]
+    uploads = [data for data in flows if tcp_sender(data) is not None]
     if not uploads:
         return None
     ping = next((data for data in flows if data.pings is not None), None)

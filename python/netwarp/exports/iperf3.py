@@ -14,7 +14,7 @@ import polars as pl
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.tuples import flow_of_tuples
-from netwarp.exports.names import stem, without_tcp
+from netwarp.exports.names import stem, tcp_sender, without_tcp
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content, write_bytes, write_json
 from netwarp.store.result import ResultDir
@@ -36,8 +36,8 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
             own = run_dir.path / f"iperf3-{data.flow.name}.json"
             if own.is_file():
                 write_bytes(path, read_content(own))
-            elif data.sender is not None and not data.flow.kind.quic:
-                write_json(path, iperf3_document(data, data.sender, segment_bytes.get(data.flow.id)))
+            elif (sender := tcp_sender(data)) is not None:
+                write_json(path, iperf3_document(data, sender, segment_bytes.get(data.flow.id)))
             else:
                 continue
             files.append(path)

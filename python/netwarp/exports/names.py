@@ -2,6 +2,8 @@
 
 import re
 
+from netwarp.analysis.flow.flows import FlowData
+from netwarp.analysis.flow.senders import Sender
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import PlannedRun, axis_text
 
@@ -10,6 +12,11 @@ def stem(result: ResultDir, run: PlannedRun) -> str:
     """Return the scenario, the point and the seed, as far as a file's name can hold them, and the run's unique id."""
     words = [str(result.plan.get("name", "")), *map(axis_text, run.point.values()), f"seed{run.seed}"]
     return "--".join([word for word in map(plain, words) if word])[:150] + f"--{run.id}"
+
+
+def tcp_sender(data: FlowData) -> Sender | None:
+    """A flow's sender for formats that are about TCP; None if it has none, or another transport's."""
+    return None if data.flow.kind.quic else data.sender
 
 
 def without(result: ResultDir, what: str, why: str) -> str:

@@ -59,24 +59,25 @@ def write_qlog(result: ResultDir, directory: Path) -> list[Path]:
 def qlog_document(result: ResultDir, run: PlannedRun) -> dict[str, Json] | None:
     """Return the content of a run's file; None if it has no record of a sender."""
     directory = result.run(run.id)
-    traces: list[Json] = [*_tcp(directory), *_quic(directory)]
+    tuples = flow_of_tuples(directory.scan("tuples").collect(), directory.description.flows)
+    traces: list[Json] = [*_tcp(directory, tuples), *_quic(directory, tuples)]
     title = f"{result.plan.get('name', '')}, seed {run.seed}, netwarp run {run.id}"
     return {"qlog_version": VERSION, "qlog_format": "JSON", "title": title, "traces": traces} if traces else None
 
 
-def _tcp(run: RunDir) -> Iterator[Json]:
-    tuples = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+def _tcp(run: RunDir, tuples: Mapping[int, int]) -> Iterator[Json]:
+    """The traces of TCP's senders; `tuples` are those of data, with the ids of their flows."""
     flows = {flow.id: flow for flow in run.description.flows}
     acks = run.scan("acks").filter(pl.col("tuple_id").is_in(list(tuples))).collect()
-    for (number,), rows in acks.group_by("tuple_id", maintain_order=True):
-        flow = flows[tuples[int(str(number))]]
+    for rows in acks.partition_by("tuple_id", maintain_order=True):
+        number = int(rows["tuple_id"][0])
+        flow = flows[tuples[number]]
         states = (_tcp_metrics(row) for row in rows.iter_rows(named=True))
         learnt = [*_changes(states), *_states(rows)]
-        yield _trace(flow, f"{flow.name}, tuple {number}", "TCP", [*_sent(run, [int(str(number))]), *learnt])
+        yield _trace(flow, f"{flow.name}, tuple {number}", "TCP", [*_sent(run, [number]), *learnt])
 
 
-def _quic(run: RunDir) -> Iterator[Json]:
-    tuples = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+def _quic(run: RunDir, tuples: Mapping[int, int]) -> Iterator[Json]:
     acks = run.scan("quic_acks").collect()
     for flow in run.description.flows:
         rows = acks.filter(flow_id=flow.id)
@@ -146,11 +147,9 @@ def _states(acks: pl.DataFrame) -> Iterator[_Event]:
 def _sent(run: RunDir, tuples: list[int]) -> Iterator[_Event]:
     """The packets with these tuples that the sender's node put into its queue: where they were first seen."""
     packets = run.scan("packets").filter(pl.col("tuple_id").is_in(tuples))
-    first = packets.filter(pl.col("enqueue_ns") == pl.col("enqueue_ns").min()).select("interface_index").collect()
-    if first.is_empty():
-        return
-    rows = packets.filter(interface_index=first.item(0, 0)).select("enqueue_ns", "packet_bytes").collect()
-    for number, (at_ns, length) in enumerate(rows.sort("enqueue_ns", maintain_order=True).iter_rows()):
+    rows = packets.select("interface_index", "enqueue_ns", "packet_bytes").sort("enqueue_ns", maintain_order=True)
+    at_sender = rows.filter(pl.col("interface_index") == pl.col("interface_index").first()).drop("interface_index")
+    for number, (at_ns, length) in enumerate(at_sender.collect().iter_rows()):
         header: dict[str, Json] = {"packet_type": "1RTT", "packet_number": number}
         yield _Event(at_ns, _SENT, {"header": header, "raw": {"length": length}})
 

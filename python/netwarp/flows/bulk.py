@@ -11,7 +11,7 @@ from netwarp.flows.sized import SizedFlow
 from netwarp.flows.tcp import TcpFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt64, meaning
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, TCP_HEADER_BYTES
 from netwarp.values.fields import Duration, about
 
 
@@ -57,7 +57,7 @@ class BulkFlow(SizedFlow, TcpFlow):
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
         """What it is to send, with headers, if the scenario says how much."""
-        headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[int(self.family[-1])] + TCP_HEADER_BYTES
+        headers = ETHERNET_HEADER_BYTES + self.ip_header_bytes + TCP_HEADER_BYTES
         frame = self.frame_bytes(path)
         return None if self.size is None else self.size * frame / (frame - headers)
 

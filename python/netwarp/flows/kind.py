@@ -11,7 +11,7 @@ from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWr
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.modules.named import control_identity, is_file, load_control, place_of
-from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
 from netwarp.values.fields import DrawnDuration, DrawnPositiveDuration, Model, Name, about, kind
 from netwarp.values.files import folder_in
 
@@ -87,6 +87,11 @@ class FlowBase(Model):
         default=None,
     )
     family: Literal["ipv4", "ipv6"] = about("The version of IP.", "ipv6", refused=["ipv5"], default="ipv4")
+
+    @property
+    def ip_header_bytes(self) -> int:
+        """The size of an IP header of its family."""
+        return IP_HEADER_BYTES[int(self.family[-1])]
 
     @property
     def starts_together(self) -> bool:

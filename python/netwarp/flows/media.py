@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
-from netwarp.flows.udp import IP_HEADER_BYTES, UDP_HEADER_BYTES
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Rate as LabRate
 from netwarp.lab_format.quantities import Text, Time, UInt32, Yes, meaning
 from netwarp.values.codecs import CODECS, CodecName
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S, RTP_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S, RTP_HEADER_BYTES, UDP_HEADER_BYTES
 from netwarp.values.fields import Duration, PositiveDuration, Rate, about
 
 _MOST_MEDIA_BYTES = 1200
@@ -164,7 +163,7 @@ class MediaFlow(FlowBase):
 
     def lab_fields(self, path: FlowPath) -> MediaFields:
         """The fields of a stream, with all that defaults decide."""
-        most = path.mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES - RTP_HEADER_BYTES
+        most = path.mtu - self.ip_header_bytes - UDP_HEADER_BYTES - RTP_HEADER_BYTES
         return MediaFields(
             adaptive=self.control == "gcc",
             rate_bps=self._first,
@@ -185,7 +184,7 @@ class MediaFlow(FlowBase):
 
     def frame_bytes(self, path: FlowPath) -> float:
         """The media of a packet with all headers."""
-        headers = RTP_HEADER_BYTES + UDP_HEADER_BYTES + IP_HEADER_BYTES[self.family] + ETHERNET_HEADER_BYTES
+        headers = RTP_HEADER_BYTES + UDP_HEADER_BYTES + self.ip_header_bytes + ETHERNET_HEADER_BYTES
         return self._media_bytes(path) + headers
 
     def _media_bytes(self, path: FlowPath) -> float:

@@ -15,7 +15,6 @@ from netwarp.lab_format.own_fields import OwnFields
 from netwarp.lab_format.quantities import MAX_RUN_NS, Share, Text, Time, UInt64, Yes, meaning
 from netwarp.values.constants import (
     ETHERNET_HEADER_BYTES,
-    IP_HEADER_BYTES,
     NS_PER_S,
     TCP_HEADER_BYTES,
     TCP_SYN_OPTIONS_BYTES,
@@ -111,7 +110,7 @@ class OpenLoopFlow(TcpFlow):
     def _frames_bytes(self, mtu: int) -> float:
         """The mean length of a transfer's frames together: its segments, of which the last is half full on average, and
         the three with neither (SYN, the ACK after it, FIN)."""
-        headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[4 if self.family == "ipv4" else 6] + TCP_HEADER_BYTES
+        headers = ETHERNET_HEADER_BYTES + self.ip_header_bytes + TCP_HEADER_BYTES
         payload = mtu + ETHERNET_HEADER_BYTES - headers
         segments = self.size.mean / payload + 0.5
         return self.size.mean + headers * segments + 3 * headers + TCP_SYN_OPTIONS_BYTES

@@ -11,7 +11,7 @@ from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Time, meaning
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES
 from netwarp.values.fields import PositiveDuration, about
 
 MAX_PAYLOAD_BYTES = 65507
@@ -59,7 +59,7 @@ class PingFlow(FlowBase):
 
     def frame_bytes(self, path: FlowPath) -> float:
         """The payload with its headers."""
-        return self.size + _ICMP_HEADER_BYTES + IP_HEADER_BYTES[int(self.family[-1])] + ETHERNET_HEADER_BYTES
+        return self.size + _ICMP_HEADER_BYTES + self.ip_header_bytes + ETHERNET_HEADER_BYTES
 
 
 KIND = FlowKind("ping", PingFlow, PingFields, transport="icmp", built_in=True, probe=True, ports=(True, False))

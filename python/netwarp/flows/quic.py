@@ -11,7 +11,6 @@ from pydantic import Field
 from netwarp.flows.kind import TOOL, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
 from netwarp.flows.sized import SizedFlow
-from netwarp.flows.udp import IP_HEADER_BYTES
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt32, UInt64, Yes, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, QUIC_OVERHEAD_BYTES, UDP_HEADER_BYTES
@@ -106,7 +105,7 @@ class QuicFlow(SizedFlow):
 
     def lab_fields(self, path: FlowPath) -> QuicFields:
         """The fields of a QUIC flow, with the size of its datagrams."""
-        room = path.mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES
+        room = path.mtu - self.ip_header_bytes - UDP_HEADER_BYTES
         return QuicFields(
             cc=self.cc,
             bytes=self.size,
@@ -123,7 +122,7 @@ class QuicFlow(SizedFlow):
 
     def frame_bytes(self, path: FlowPath) -> float:
         """A full datagram with its headers."""
-        headers = UDP_HEADER_BYTES + IP_HEADER_BYTES[self.family] + ETHERNET_HEADER_BYTES
+        headers = UDP_HEADER_BYTES + self.ip_header_bytes + ETHERNET_HEADER_BYTES
         return self.lab_fields(path).datagram_size_bytes + headers
 
 

@@ -13,13 +13,10 @@ from netwarp.flows.options.sockets import RECEIVE_BUFFER_SIZE, SEND_BUFFER_SIZE
 from netwarp.flows.sized import SizedFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import UInt64, meaning
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, SCTP_HEADER_BYTES
 from netwarp.values.fields import PositiveSize, about
 
 _Streams = Annotated[int, Field(strict=True, ge=1, lt=2**16)]
-_COMMON_HEADER_BYTES = 12
-_DATA_HEADER_BYTES = 16
-"""RFC 9260, sections 3.1 and 3.3.1."""
 _BUFFER_BYTES = 4 * 1024 * 1024
 """Linux lets TCP's buffers grow to about as much (`net.ipv4.tcp_rmem`), and SCTP's never."""
 _TYPES, _FIELDS = option_fields("sctp")
@@ -89,9 +86,9 @@ class SctpFlow(SizedFlow):
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
         """What it is to send, with headers, if the scenario says how much."""
-        headers = ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[int(self.family[-1])] + _COMMON_HEADER_BYTES
+        headers = ETHERNET_HEADER_BYTES + self.ip_header_bytes + SCTP_HEADER_BYTES
         frame = self.frame_bytes(path)
-        return None if self.size is None else self.size * frame / (frame - headers - _DATA_HEADER_BYTES)
+        return None if self.size is None else self.size * frame / (frame - headers)
 
 
 KIND = FlowKind(

@@ -11,11 +11,9 @@ from netwarp.flows.options import option_fields
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Rate, UInt32, meaning
 from netwarp.values import fields
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_S, UDP_HEADER_BYTES
 from netwarp.values.fields import Distribution, Shape, SizeDistribution, about
 
-IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
-UDP_HEADER_BYTES = 8
 _TYPES, _FIELDS = option_fields("udp")
 
 
@@ -49,7 +47,7 @@ class UdpFlow(FlowBase):
 
     def lab_fields(self, path: FlowPath) -> UdpFields:
         """The fields of a UDP source. A drawn size is limited to one packet; a fixed size may be fragmented."""
-        most = max(path.mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
+        most = max(path.mtu - self.ip_header_bytes - UDP_HEADER_BYTES, self.packet_size.mean)
         return UdpFields(
             rate_bps=self.rate,
             packet_size_bytes=self.packet_size.mean,
@@ -63,7 +61,7 @@ class UdpFlow(FlowBase):
 
     def frame_bytes(self, path: FlowPath) -> float:
         """The mean payload with its headers."""
-        return self.packet_size.mean + UDP_HEADER_BYTES + IP_HEADER_BYTES[self.family] + ETHERNET_HEADER_BYTES
+        return self.packet_size.mean + UDP_HEADER_BYTES + self.ip_header_bytes + ETHERNET_HEADER_BYTES
 
 
 UdpKind = partial(FlowKind, lab=UdpFields, transport="udp", built_in=True, datagrams=True, varies=("rate", "active"))

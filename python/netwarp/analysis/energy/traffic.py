@@ -19,11 +19,9 @@ from netwarp.analysis.tuples import TCP
 from netwarp.store.codes import Fate
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MAX_TCP_HEADER_BYTES
 
 _COLUMNS = ("dequeue_ns", "packet_bytes", "segments", "tuple_id")
-_MOST_TCP_HEADER_BYTES = 60
-"""RFC 9293: a header of 20 bytes with 40 of options."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def _at_the_other_end(packets: Packets, end: End) -> Packets:
 def _longest_acks(run: RunDir) -> dict[int, int]:
     """The length of the longest frame that may be a segment without data, by the tuples of TCP."""
     tuples = run.scan("tuples").filter(protocol=TCP).select("tuple_id", "source").collect()
-    headers = ETHERNET_HEADER_BYTES + _MOST_TCP_HEADER_BYTES
+    headers = ETHERNET_HEADER_BYTES + MAX_TCP_HEADER_BYTES
     return {number: headers + IP_HEADER_BYTES[6 if ":" in source else 4] for number, source in tuples.iter_rows()}
 
 

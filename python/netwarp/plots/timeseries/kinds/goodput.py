@@ -24,21 +24,9 @@ from netwarp.store.result import ResultDir
 
 AXIS = axis_of("flow", "goodput_mbps")
 _READABLE = '''
-def goodput(run, ids, interval_ns, intervals):
+def goodput(run, ids, interval_ns, intervals, arrivals="arrivals", key="tuple_id"):
     """Payload that became readable in each interval in Mbit/s, in order, by the interval's middle."""
-    arrived = table(run, "arrivals").filter(pl.col("tuple_id").is_in(ids))
-    number = pl.max_horizontal(pl.col("time_ns") - 1, 0) // interval_ns
-    sums = arrived.group_by(number=number).agg(pl.col("in_order_bytes").sum())
-    first, count = intervals
-    every = pl.DataFrame({"number": range(first, first + count)}).cast(pl.Int64)
-    found = every.join(sums, on="number", how="left").sort("number").fill_null(0)
-    return (found["number"] + 0.5) * (interval_ns / 1e9), found["in_order_bytes"] * 8e3 / interval_ns
-'''
-
-_READ = '''
-def quic_goodput(run, flow_ids, interval_ns, intervals):
-    """Data of QUIC flows that became readable in each interval in Mbit/s, by the interval's middle."""
-    arrived = table(run, "quic_arrivals").filter(pl.col("flow_id").is_in(flow_ids))
+    arrived = table(run, arrivals).filter(pl.col(key).is_in(ids))
     number = pl.max_horizontal(pl.col("time_ns") - 1, 0) // interval_ns
     sums = arrived.group_by(number=number).agg(pl.col("in_order_bytes").sum())
     first, count = intervals
@@ -83,7 +71,8 @@ def read_goodput(one: Records, group: str) -> Read:
     step_ns = series.interval_ns(one.run, one.flows)
     frame = series.throughput(flows, series.whole_run(one.run), step_ns)
     if all(data.quic for data in flows):
-        yield "quic_goodput", (one.name, [data.flow.id for data in flows], step_ns, (0, frame.height))
+        own = [data.flow.id for data in flows]
+        yield "goodput", (one.name, own, step_ns, (0, frame.height), "quic_arrivals", "flow_id")
         return
     ids = [number for data in flows for number in one.ids(data)]
     yield "goodput", (one.name, ids, step_ns, (0, frame.height))
@@ -102,7 +91,7 @@ KIND = Kind(
     frames=_frames,
     panels=_panels,
     script=single(read_goodput, str(AXIS), steps=False),
-    readers={"goodput": _READABLE, "quic_goodput": _READ},
+    readers={"goodput": _READABLE},
 )
 ALL_FLOWS = Kind(
     f"{GOODPUT}all-flows",

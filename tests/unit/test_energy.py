@@ -97,14 +97,15 @@ CASES = [
     ("1000base-t-eee", (1500,), 0.05),
     ("10gbase-t-eee", (100, 600, 1500), 0.3),
     # The same at other loads.
-    pytest.param("1000base-t-eee", (1500,), 0.01, marks=SLOW),
-    pytest.param("1000base-t-eee", (1500,), 0.3, marks=SLOW),
-    pytest.param("10gbase-t-eee", (1500,), 0.05, marks=SLOW),
-    pytest.param("10gbase-t-eee", (100, 600, 1500), 0.05, marks=SLOW),
-    pytest.param("10gbase-t-eee", (1500,), 0.6, marks=SLOW),
+    ("1000base-t-eee", (1500,), 0.01),
+    ("1000base-t-eee", (1500,), 0.3),
+    ("10gbase-t-eee", (1500,), 0.05),
+    ("10gbase-t-eee", (100, 600, 1500), 0.05),
+    ("10gbase-t-eee", (1500,), 0.6),
 ]
 
 
+@SLOW
 @pytest.mark.parametrize(("name", "sizes", "load"), CASES)
 def test_poisson_arrivals_agree_with_an_mg1_queue_with_set_up(name: str, sizes: tuple[int, ...], load: float) -> None:
     model = port(name)
@@ -118,7 +119,8 @@ def test_poisson_arrivals_agree_with_an_mg1_queue_with_set_up(name: str, sizes: 
         assert used.mean_delay_ms(window) == pytest.approx(wake_delay(idle, rate) / 1e6, rel=WITHIN)
 
 
-@pytest.mark.parametrize("load", [pytest.param(0.05, marks=SLOW), 0.4])
+@SLOW
+@pytest.mark.parametrize("load", [0.05, 0.4])
 @pytest.mark.parametrize(
     "coalescing",
     [
@@ -165,6 +167,7 @@ def test_single_frames_are_as_inefficient_as_published(name: str, size: int) -> 
     assert efficiency == pytest.approx(PUBLISHED[name, size], abs=0.5 if size == 1500 else 0.05)
 
 
+@SLOW
 def test_a_gigabit_port_at_half_load_hardly_sleeps_and_saves_only_at_low_load() -> None:
     """The curve of that letter, and of K. Christensen et al., IEEE 802.3az: The Road to Energy Efficient Ethernet (IEEE
     Communications Magazine 48(11), 2010): a gigabit port without coalescing is awake all the time at half load."""
@@ -196,8 +199,9 @@ def node(model: NodeModel, frames: Packets, links: int = 1) -> Consumption:
     return node_consumption(model, frames, links, frames.frame_bytes <= 94)
 
 
+@SLOW
 @pytest.mark.parametrize("name", ["lte", "wifi"])
-@pytest.mark.parametrize("gap_s", [pytest.param(0.05, marks=SLOW), 3.0, pytest.param(20.0, marks=SLOW)])
+@pytest.mark.parametrize("gap_s", [0.05, 3.0, 20.0])
 def test_a_radio_under_poisson_arrivals_agrees_with_its_renewals(name: str, gap_s: float) -> None:
     model = radio(name)
     random = np.random.default_rng(35)

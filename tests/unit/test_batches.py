@@ -121,6 +121,7 @@ BOMBS = [
 ]
 
 
+@pytest.mark.slow
 def test_bombs_are_refused(tmp_path: Path) -> None:
     """Zeros, of which a few kilobytes of a file hold as many as a reader takes."""
     paths = [bomb(tmp_path / f"{rows}.arrows", rows, claimed_rows) for rows, claimed_rows, _ in BOMBS]

@@ -40,6 +40,7 @@ def test_the_beta_distribution_has_closed_forms_if_a_parameter_is_1(parameter: f
     assert 1 - beta_quantile(1, parameter, chance) == pytest.approx((1 - chance) ** (1 / parameter), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", [0.0005, 0.025, 0.5, 0.975, 0.9995])
 @pytest.mark.parametrize(("held", "count"), [(1, 2), (3, 5), (17, 20), (1, 40), (30, 60), (99, 100), (7, 150)])
 def test_the_quantile_is_that_of_an_exact_sum_of_binomial_terms(held: int, count: int, chance: float) -> None:

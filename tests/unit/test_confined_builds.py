@@ -140,6 +140,7 @@ def test_what_a_git_tree_says_lies_behind_a_link_is_not_its_own(workshop: Worksh
         workshop.named("mine", source=repository)
 
 
+@pytest.mark.slow
 def test_what_the_configuration_of_a_git_tree_starts_leaves_nothing(workshop: Workshop, repository: Path) -> None:
     made = workshop.root / "made"
     hook = repository / ".git/hooks/post-checkout"
@@ -158,6 +159,7 @@ def test_what_the_configuration_of_a_git_tree_starts_leaves_nothing(workshop: Wo
     assert not made.exists()
 
 
+@pytest.mark.slow
 def test_a_linked_work_tree_is_a_source(workshop: Workshop, repository: Path) -> None:
     run_git(repository, "worktree", "add", "-q", str(workshop.root / "linked"))
     run_git(workshop.root, "clone", "-q", "--shared", str(repository), str(workshop.root / "borrowed"))

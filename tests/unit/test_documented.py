@@ -64,6 +64,7 @@ def test_what_takes_long_is_left_to_the_nightly_test(tmp_path: Path, monkeypatch
     assert followed(tmp_path, "<!-- test: long /false/ -->\n```\ntrue\nfalse\n```", monkeypatch) == [""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("here", [signal.SIG_IGN, signal.default_int_handler])
 def test_a_command_that_waits_is_ended_as_by_a_reader(
     here: signal.Handlers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,7 @@ DRAWN: dict[str, tuple[Distribution | TransferSize, float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_draws_have_the_mean_and_the_median_of_their_distribution(name: str) -> None:
     """Over 20 seeds: within four standard errors of each, the median's as many shares of one half."""

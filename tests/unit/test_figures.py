@@ -228,6 +228,7 @@ def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None
         assert words in svg
 
 
+@pytest.mark.slow
 def test_figures_of_percentiles_say_what_these_are_weighted_by(tmp_path: Path) -> None:
     """An RTT's 95th percentile is over time, a queue's is over packets: both are shown."""
     write_metrics(tmp_path / "r", (5, 50, 500), ("cubic",), 2)

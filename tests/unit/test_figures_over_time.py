@@ -301,6 +301,7 @@ def test_two_baselines_are_told_apart(tmp_path: Path) -> None:
     assert colours["bulk, default"] == pale(colours["bulk"])
 
 
+@pytest.mark.slow
 def test_a_colour_stays_with_its_value(tmp_path: Path) -> None:
     """However many of the values are drawn, and even if one of them has no records."""
     rates = ["1mbit", "2mbit", "4mbit"]
@@ -329,6 +330,7 @@ def test_what_is_left_out_is_said_without_a_title() -> None:
         assert any("1 failed run left out" in text for text in words)
 
 
+@pytest.mark.slow
 def test_stacks_have_all_values(tmp_path: Path) -> None:
     """For queues without an order no figure takes the first three."""
     queues = ["pfifo", "codel", "fq_codel", "cake"]

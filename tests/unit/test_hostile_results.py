@@ -275,6 +275,7 @@ def test_a_path_that_is_not_a_file_is_an_error_message(whole: Path, name: str, k
         assert name != "plan.json"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", repeated(40))
 def test_no_damage_to_a_document_is_a_fault(whole: Path, seed: int) -> None:
     rng = random.Random(seed)

@@ -83,6 +83,7 @@ def test_a_damaged_kernel_is_built_again(workshop: Workshop) -> None:
     assert workshop.count.read_text().count("run") == 2
 
 
+@pytest.mark.slow
 def test_the_same_recipe_gives_the_same_bytes(workshop: Workshop) -> None:
     first = workshop.build()
     kernels.remove(first.key, cache=workshop.cache)

@@ -89,6 +89,7 @@ def test_no_field_is_added_or_left_out() -> None:
     assert fits(lab)
 
 
+@pytest.mark.slow
 def test_the_example_has_every_form_of_every_field() -> None:
     """So the agent's test, which reads and writes it, covers all of the model."""
     seen: dict[str, set[str]] = {}

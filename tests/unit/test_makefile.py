@@ -25,6 +25,7 @@ def test_a_first_figure_takes_one_build_of_the_agent_and_shows_it() -> None:
     assert "netwarp run bufferbloat" in done
 
 
+@pytest.mark.slow
 def test_programs_that_run_on_other_machines_have_the_c_library_in_them() -> None:
     builds = [line for line in would_do("setup").replace("\\\n", " ").splitlines() if " --editable ." in line]
     builds += [line for line in would_do("setup").splitlines() if "maturin build" in line]

@@ -122,6 +122,7 @@ def test_what_is_no_such_table_is_said(content: bytes, words: str, tmp_path: Pat
         read_monitor(path)
 
 
+@pytest.mark.slow
 def test_each_metric_that_is_there_gets_a_panel(tmp_path: Path) -> None:
     frame = watched(connections=9)
     path = stream(frame, tmp_path / "watch.arrow")
@@ -165,6 +166,7 @@ def iperf3(client: int = 40_000, server: int = 5201, samples: int = 20) -> pl.Da
     )
 
 
+@pytest.mark.slow
 def test_the_control_connection_of_iperf3_is_not_drawn_and_that_is_said(tmp_path: Path) -> None:
     shown, count = without_control(iperf3())
     assert (sorted(shown["cookie"].unique()), count) == ([3, 4], 2)

@@ -148,6 +148,7 @@ def test_a_new_scenario_has_a_name(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", sorted(shipped_scenarios()))
 def test_a_copy_of_a_shipped_scenario_is_it_under_another_name(source: str, tmp_path: Path) -> None:
     path = new_scenario("mine", tmp_path, source)

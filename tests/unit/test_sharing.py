@@ -267,6 +267,7 @@ def test_what_sockets_hold_at_a_flows_end_is_no_peak_of_goodput() -> None:
     assert rates.sum() / 2 == pytest.approx(total * 8 / 1e6, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_active_flows_are_counted_as_a_comparison_of_each_with_each_counts_them() -> None:
     """Sixty flows at random times, some of which end before they begin and count at no time."""
     random = np.random.default_rng(1)

@@ -49,6 +49,7 @@ def test_the_navigation_has_each_page_once() -> None:
     assert all(contents.navigation().values())
 
 
+@pytest.mark.slow
 def test_links_of_the_site_lead_to_its_pages(tmp_path: Path) -> None:
     """Notebooks are missing here, since they are executed when the site is built."""
     tree.write(tmp_path / "docs")

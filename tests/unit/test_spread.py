@@ -122,6 +122,7 @@ def test_names_are_all_drawn(tmp_path: Path) -> None:
     assert len(comparison.runs) == len(names) < MAX_PANELS
 
 
+@pytest.mark.slow
 def test_few_seeds_are_a_line_each(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(3))
     (comparison,) = run_sets(result)

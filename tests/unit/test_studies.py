@@ -76,6 +76,7 @@ def test_views_are_called_by_name_with_the_result(site: Path, tmp_path: Path) ->
         write_views(ResultDir(tmp_path), ["nosuch"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -174,6 +175,7 @@ def test_nothing_is_looked_up_for_what_the_core_has(tmp_path: Path) -> None:
     assert not looked
 
 
+@pytest.mark.slow
 def test_the_command_of_a_study_is_in_the_help_without_what_it_computes_with(tmp_path: Path) -> None:
     code = "from netwarp.cli.application import application\nassert 'recommend' in application()"
     looked, modules = _loaded_by(code, tmp_path)

@@ -121,6 +121,7 @@ def test_a_trace_in_one_direction_and_changes_of_the_rest() -> None:
     assert series(tail, "delay", text=text) == [(0, 10 * MS), (1000, 20 * MS)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(

@@ -173,6 +173,7 @@ def test_counts_go_on_where_they_were(tmp_path: Path) -> None:
     assert isinstance(count, Count)
 
 
+@pytest.mark.slow
 def test_a_case_is_the_same_again(tmp_path: Path) -> None:
     bases = Bases(tmp_path / "bases", tmp_path)
     bases.place.mkdir()

@@ -64,6 +64,9 @@ _GROUPS = {
         "quic-vs-tcp": Exhibit(
             "Who gets how much when QUIC and TCP, both with CUBIC, share a queue?", "quic.md", "lab-quic-vs-tcp"
         ),
+        "rate-step": Exhibit(
+            "Which senders recover when a path becomes slower and longer at once?", "quic.md", "lab-rate-step"
+        ),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",

@@ -120,6 +120,7 @@ SOURCES = {
     ),
     "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
     "lab-quic-vs-tcp": Source("quic-vs-tcp", "throughput-all-flows"),
+    "lab-rate-step": Source("rate-step", "throughput-bulk--bbr"),
     "lab-calls": Source(
         "calls", "flow.mos-speech-by-bottleneck-queue-bar", metric="flow.mos", axes="links.bottleneck.queue"
     ),

@@ -10,6 +10,7 @@ from tools.meanings import meanings
 
 TYPES = {
     "LAB_FORMAT": "u32",
+    "EPOCH_S": "u64",
     "KERNEL_SUFFIX": "&str",
     "ETHERNET_HEADER_BYTES": "u32",
     "IPV4_HEADER_BYTES": "u32",

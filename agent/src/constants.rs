@@ -4,6 +4,9 @@
 /// The version of labs, which an agent of another version refuses.
 pub const LAB_FORMAT: u32 = 7;
 
+/// A guest's wall clock at boot, an arbitrary fixed moment in seconds: 2026-01-01T00:00:00Z.
+pub const EPOCH_S: u64 = 1_767_225_600;
+
 /// The suffix of the release of netwarp's kernels; `init` runs only under these.
 pub const KERNEL_SUFFIX: &str = "-netwarp";
 

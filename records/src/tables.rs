@@ -285,7 +285,7 @@ tables! {
         usage: u8 = UInt8Builder, false, "", "0 normal, 1 over-use, 2 under-use";
         state: u8 = UInt8Builder, false, "", "0 hold, 1 increase, 2 decrease";
     }
-    /// `quic_acks.arrows`: one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it (agent, exact, where there are QUIC flows).
+    /// `quic_acks.arrows`: one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it (agent, exact, where there are QUIC flows; a program's own qlog).
     quic_acks {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";

@@ -20,6 +20,7 @@ use super::confinement::Confinement;
 use super::keeper::Keeper;
 use super::options::Options;
 use super::surroundings::{self, explain, named};
+use crate::constants::EPOCH_S;
 use crate::keyboard;
 use crate::machine::file_systems::TOOLS_DESCRIPTOR;
 use crate::machine::program::HOME;
@@ -42,8 +43,6 @@ const NO_RSEQ: &str = "glibc.pthread.rseq=0";
 const FAULT_AROUND_BYTES: u64 = 64 << 10;
 /// Number of clock readings of a program before it has to ask the kernel (arch/um/kernel/netwarp_time.c).
 const CLOCK_READS: u32 = 16;
-/// The guest's wall clock at boot, an arbitrary fixed moment: 2026-01-01T00:00:00Z, in seconds.
-const EPOCH_S: u64 = 1_767_225_600;
 
 /// A running User Mode Linux.
 pub struct Machine {

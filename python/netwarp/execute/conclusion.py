@@ -12,7 +12,7 @@ from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import judge
-from netwarp.discovery import found_network
+from netwarp.discovery import found_network, read_logs
 from netwarp.engines import Job, Outcome
 from netwarp.engines.reports import RunFacts
 from netwarp.store.digests import write_digests
@@ -34,7 +34,11 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
 
     A run that failed keeps its records, which may show why. Raises StoreError.
     """
-    found = {**outcome.found, **found_network(RunDir(directory), job.lab, outcome.found.get("duration_ns", 0))}
+    run, duration_ns = RunDir(directory), outcome.found.get("duration_ns", 0)
+    network = found_network(run, job.lab, duration_ns)
+    logged = read_logs(run, job.lab, network)
+    found = {**outcome.found, **network, **logged.found}
+    outcome = replace(outcome, notes=(*outcome.notes, *logged.notes))
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)

@@ -16,7 +16,7 @@ def stem(result: ResultDir, run: PlannedRun) -> str:
 
 def tcp_sender(data: FlowData) -> Sender | None:
     """A flow's sender for formats that are about TCP; None if it has none, or another transport's."""
-    return None if data.flow.kind.quic else data.sender
+    return None if data.sender is None or data.sender.quic else data.sender
 
 
 def without(result: ResultDir, what: str, why: str) -> str:

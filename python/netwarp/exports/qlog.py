@@ -81,7 +81,7 @@ def _quic(run: RunDir, tuples: Mapping[int, int]) -> Iterator[Json]:
     acks = run.scan("quic_acks").collect()
     for flow in run.description.flows:
         rows = acks.filter(flow_id=flow.id)
-        if flow.kind.quic and rows.height:
+        if rows.height:
             own = [number for number, owner in tuples.items() if owner == flow.id]
             learnt = _changes(_quic_metrics(row) for row in rows.iter_rows(named=True))
             yield _trace(flow, flow.name, "QUIC", [*_sent(run, own), *learnt])

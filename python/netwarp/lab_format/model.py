@@ -414,6 +414,8 @@ class LabFlow(LabObject):
     """The source ports of all its connections if they are known (imported results)."""
     connections: tuple[LabConnection, ...] = field(default=(), metadata=FOUND)
     """The five-tuples of its data if they were found after the run, as for a command."""
+    logged_datagram_bytes: int = field(default=0, metadata=FOUND)
+    """The UDP payload of its full packets if a program logged it as a QUIC sender (qlog)."""
 
     @property
     def cc(self) -> str:

@@ -159,7 +159,7 @@ RATE_CONTROL = Table(
 QUIC_ACKS = Table(
     "quic_acks",
     "one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it",
-    "agent, exact, where there are QUIC flows",
+    "agent, exact, where there are QUIC flows; a program's own qlog",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
         TIME,

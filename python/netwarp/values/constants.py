@@ -9,6 +9,9 @@ NS_PER_MS = 10**6
 LAB_FORMAT = 7
 """The version of labs, which an agent of another version refuses."""
 
+EPOCH_S = 1_767_225_600
+"""A guest's wall clock at boot, an arbitrary fixed moment in seconds: 2026-01-01T00:00:00Z."""
+
 KERNEL_SUFFIX = "-netwarp"
 """The suffix of the release of netwarp's kernels; `init` runs only under these."""
 

@@ -23,7 +23,7 @@ from netwarp.analysis.flow.media import (
     playout_metrics,
     target_mean_mbps,
 )
-from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_quic, quic_metrics
+from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, quic_metrics
 from netwarp.analysis.flow.senders import Sender, load_senders
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.metric import Metric, rows
@@ -207,6 +207,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     description = run.description
     quics = load_quic(run)
     senders = load_senders(run, description.flows) | {n: one.sender for n, one in quics.items() if one.sender}
+    senders |= load_logged(run)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
@@ -216,7 +217,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
     own |= {flow_id: one.arrived for flow_id, one in quics.items() if one.arrived}
     readable |= {flow_id: one.readable for flow_id, one in quics.items() if one.readable}
-    delivered = {n: deliveries.of_sender(sender) for n, sender in senders.items() if n not in quics} | arrived | own
+    delivered = {n: deliveries.of_sender(sender) for n, sender in senders.items() if not sender.quic} | arrived | own
     first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
     losses = load_losses(run, window)

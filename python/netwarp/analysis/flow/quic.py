@@ -50,6 +50,13 @@ def load_quic(run: RunDir) -> dict[int, Quic]:
     return {flow.id: _quic(run, flow, acks.get(flow.id), arrivals.get(flow.id)) for flow in flows}
 
 
+def load_logged(run: RunDir) -> dict[int, Sender]:
+    """Load the senders that programs logged themselves (qlog), by flow id."""
+    flows = [flow for flow in run.lab.flows if flow.logged_datagram_bytes]
+    acks = _acks(run) if flows else {}
+    return {flow.id: _sender(acks[flow.id], flow.logged_datagram_bytes) for flow in flows if flow.id in acks}
+
+
 def _acks(run: RunDir) -> Mapping[int, Columns]:
     wanted = ("flow_id", "time_ns", "event", "acked_bytes", "lost_pkts", "cwnd_bytes", "srtt_ns")
     absent = (pl.col("rtt_ns").fill_null(-1), pl.col("ssthresh_bytes").fill_null(0))
@@ -93,6 +100,7 @@ def _sender(acks: Columns, datagram_bytes: int) -> Sender:
         rtts_ms=acks["rtt_ns"][sampled] / NS_PER_MS,
         mss_bytes=datagram_bytes,
         first_ssthresh_pkts=float(thresholds[0]) / datagram_bytes if len(thresholds) else None,
+        quic=True,
     )
 
 

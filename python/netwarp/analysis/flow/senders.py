@@ -46,6 +46,8 @@ class Sender:
     held: Mapping[str, Held] = field(default_factory=dict)
     """The states of its connections (`rtts_ms`, `srtt_ms`, `cwnd_pkts`) if they come and go by the thousand: then it is
     their sum, and `connections` is empty."""
+    quic: bool = False
+    """Whether it is a sender of QUIC, whose packets are full datagrams of `mss_bytes`."""
 
     @property
     def each(self) -> tuple["Sender", ...]:

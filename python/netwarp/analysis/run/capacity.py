@@ -211,7 +211,7 @@ def _frame(data: FlowData, mtu: int) -> tuple[int, float]:
     if data.quic is not None:
         datagram = data.quic.datagram_bytes + UDP_HEADER_BYTES + IP_HEADER_BYTES[family]
         return ETHERNET_HEADER_BYTES + datagram, data.quic.payload_bytes
-    if data.sender is not None and data.sender.mss_bytes:
+    if data.sender is not None and data.sender.mss_bytes and not data.sender.quic:
         mss = data.sender.mss_bytes
         # Without timestamps segments are longer by as much as their headers are shorter.
         frame = ETHERNET_HEADER_BYTES + min(IP_HEADER_BYTES[family] + TCP_HEADER_BYTES + mss, mtu)

@@ -58,7 +58,7 @@ def read_rtt(one: Records, group: str) -> Read:
     for data in one.of(group):
         if data.pings is not None:
             yield "echo", (one.name, data.flow.id)
-        elif data.quic is not None:
+        elif data.sender is not None and data.sender.quic:
             yield "quic_rtt", (one.name, data.flow.id)
         elif data.sender is not None and not data.sender.sampled:
             yield "rtt", (one.name, one.ids(data))

@@ -43,8 +43,8 @@ def _panels(source: Source) -> Panels:
 def read_window(one: Records, group: str) -> Read:
     """The windows of the flows of one name."""
     for data in one.of(group):
-        if data.quic is not None:
-            yield "quic_window", (one.name, data.flow.id, data.quic.datagram_bytes)
+        if data.sender is not None and data.sender.quic:
+            yield "quic_window", (one.name, data.flow.id, data.sender.mss_bytes)
         elif data.sender is not None and not data.sender.sampled:
             yield "window", (one.name, one.ids(data))
 

@@ -1,0 +1,173 @@
+"""Reading qlog of any stack: two logs by hand, in the forms of version 0.3 and of later drafts, and damaged ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from netwarp.discovery.qlog import QlogError, QlogTrace, read_qlog
+from netwarp.store.codes import QuicEvent
+
+BEGAN_MS = 1_767_225_610_000
+"""Ten seconds after a machine's boot, where runs begin."""
+BEGAN_NS = BEGAN_MS * 10**6
+
+
+def sent(at_ms: float, number: int, size: int = 1200, kind: str = "1RTT") -> dict[str, Any]:
+    data = {"header": {"packet_type": kind, "packet_number": number}, "raw": {"length": size}}
+    return {"time": at_ms, "name": "transport:packet_sent", "data": data}
+
+
+def acknowledged(at_ms: float, *ranges: list[int], kind: str = "1RTT") -> dict[str, Any]:
+    frames = [{"frame_type": "padding"}, {"frame_type": "ack", "acked_ranges": list(ranges)}]
+    data = {"header": {"packet_type": kind, "packet_number": 7}, "frames": frames}
+    return {"time": at_ms, "name": "transport:packet_received", "data": data}
+
+
+def lost(at_ms: float, number: int) -> dict[str, Any]:
+    return {"time": at_ms, "name": "recovery:packet_lost", "data": {"header": {"packet_number": number}}}
+
+
+def metrics(at_ms: float, **data: float) -> dict[str, Any]:
+    return {"time": at_ms, "name": "recovery:metrics_updated", "data": data}
+
+
+EVENTS = [
+    sent(0, 0, 1250, "initial"),
+    metrics(0, cwnd=12_000, bytes_in_flight=1250),
+    acknowledged(20, [0], kind="initial"),
+    metrics(20, latest_rtt=20, smoothed_rtt=20, min_rtt=20, bytes_in_flight=0),
+    *(sent(20 + number / 8, number) for number in range(4)),
+    # The first is acknowledged twice, and counts once.
+    acknowledged(41.5, [0, 1]),
+    metrics(41.5, latest_rtt=21, smoothed_rtt=20.125, bytes_in_flight=2400, congestion_window=14_400),
+    acknowledged(42, [0, 1], [3]),
+    lost(42, 2),
+    metrics(42, bytes_in_flight=0),
+    metrics(42, congestion_window=7_200, ssthresh=7_200),
+    # It sends, of which no acknowledgement is part.
+    sent(50, 4),
+    metrics(50, bytes_in_flight=1200),
+]
+
+
+def document(events: list[Any], **common: Any) -> str:
+    traces = [{"vantage_point": {"type": "client"}, "common_fields": common, "events": events}]
+    return json.dumps({"qlog_version": "0.3", "qlog_format": "JSON", "traces": traces})
+
+
+def read(tmp_path: Path, text: str) -> QlogTrace:
+    path = tmp_path / "one.qlog"
+    path.write_text(text)
+    (trace,) = read_qlog(path)
+    return trace
+
+
+def shifted(by_ms: float) -> list[dict[str, Any]]:
+    return [{**event, "time": event["time"] + by_ms} for event in EVENTS]
+
+
+def differences() -> list[dict[str, Any]]:
+    times = [event["time"] for event in EVENTS]
+    return [{**event, "time": now - before} for event, now, before in zip(EVENTS, times, [0, *times[:-1]], strict=True)]
+
+
+def sequence(separator: str) -> str:
+    """As stacks write that follow later drafts: names of one namespace, an instant for reference."""
+    reference = {"clock_type": "monotonic", "epoch": "unknown", "wall_clock_time": "2026-01-01T01:00:10.000000Z"}
+    common = {"time_format": "relative_to_epoch", "reference_time": {**reference}}
+    common["reference_time"]["wall_clock_time"] = "2026-01-01T01:00:10.000000000+01:00"  # type: ignore[index]
+    head = {"file_schema": "urn:ietf:params:qlog:file:sequential", "trace": {"common_fields": common}}
+    names = {"transport:": "quic:", "recovery:packet_lost": "quic:packet_lost", "recovery:": "quic:recovery_"}
+    events = []
+    for event in EVENTS:
+        old = next(name for name in names if event["name"].startswith(name))
+        events.append({**event, "name": event["name"].replace(old, names[old])})
+    return "".join(f"{separator}{json.dumps(record)}\n" for record in (head, *events))
+
+
+FORMS = {
+    "absolute": document(shifted(BEGAN_MS)),
+    "relative": document(EVENTS, time_format="relative", reference_time=BEGAN_MS),
+    "differences": document(differences(), time_format="delta", reference_time=BEGAN_MS),
+    "sequence": sequence("\x1e"),
+    "lines": sequence(""),
+}
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_the_sender_is_the_same_in_every_form(tmp_path: Path, text: str) -> None:
+    trace = read(tmp_path, text)
+    assert (trace.first_sent_ns, trace.sent_pkts, trace.sent_bytes, trace.datagram_bytes) == (BEGAN_NS, 6, 7250, 1250)
+    columns = ("time_ns", "event", "cwnd_bytes", "acked_bytes", "rtt_ns", "lost_pkts")
+    rows = [tuple(row[name] for name in columns) for row in trace.rows]
+    assert rows == [
+        (BEGAN_NS + 20_000_000, QuicEvent.ACKNOWLEDGED, 12_000, 1250, 20_000_000, 0),
+        (BEGAN_NS + 41_500_000, QuicEvent.ACKNOWLEDGED, 14_400, 3650, 21_000_000, 0),
+        (BEGAN_NS + 42_000_000, QuicEvent.LOSS, 14_400, 4850, None, 1),
+        (BEGAN_NS + 42_000_000, QuicEvent.CONGESTION, 7_200, 4850, None, 1),
+    ]
+    last = trace.rows[-1]
+    assert (last["ssthresh_bytes"], last["srtt_ns"], last["min_rtt_ns"], last["sent_pkts"]) == (
+        7_200,
+        20_125_000,
+        20_000_000,
+        5,
+    )
+    assert [row["in_flight_bytes"] for row in trace.rows] == [0, 2400, 0, 0]
+
+
+def test_a_log_without_a_packet_sent_has_no_sender(tmp_path: Path) -> None:
+    path = tmp_path / "one.qlog"
+    path.write_text(document([metrics(0, congestion_window=12_000)]))
+    assert read_qlog(path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "has no `traces`"),
+        ("{", "is not qlog in JSON"),
+        ("[1, 2]", "has no `traces`"),
+        ('{"qlog_version": "draft-01"}', "has no `traces`"),
+        (document([[0, "transport", "packet_sent", {}]]), "versions before 0.3"),
+        (document([{"time": "soon", "name": "transport:packet_sent"}]), "'soon' is not a number"),
+        (document([{"name": "transport:packet_sent"}]), "another form"),
+        (document(EVENTS, time_format="relative", reference_time={"epoch": "unknown"}), "which is not an instant"),
+        ("[" * 100_000, "is not qlog in JSON"),
+    ],
+)
+def test_what_is_no_qlog_is_said(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "one.qlog"
+    path.write_text(text)
+    with pytest.raises(QlogError, match=words):
+        read_qlog(path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+def test_any_damage_is_a_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    events = [dict(event) for event in EVENTS]
+    event = data.draw(st.sampled_from(events))
+    if data.draw(st.booleans()):
+        event[data.draw(st.sampled_from(["time", "name", "data"]))] = data.draw(JSON)
+    else:
+        inner = dict(event["data"])
+        inner[data.draw(st.sampled_from(sorted(inner)))] = data.draw(JSON)
+        event["data"] = inner
+    path = tmp_path_factory.mktemp("log") / "one.qlog"
+    path.write_text(document(events, time_format="relative", reference_time=BEGAN_MS))
+    try:
+        read_qlog(path)
+    except QlogError as error:
+        assert str(error)

@@ -46,10 +46,7 @@ def test_what_aioquic_says_of_its_sender_is_what_the_network_saw(tmp_path: Path)
     subprocess.run([*NEW_CERTIFICATE, *certificate], check=True, capture_output=True)
     scenario = tmp_path / "aioquic.toml"
     scenario.write_text(SCENARIO.format(python=PYTHON, program=PROGRAM, place=tmp_path, asked=ASKED_BYTES))
-    base = subprocess.run(
-        [PYTHON, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True
-    )
-    readable = [PYTHON.parents[1], base.stdout.strip(), PROGRAM.parent, tmp_path]
+    readable = [PYTHON.parents[1], Path(sys.base_prefix), PROGRAM.parent, tmp_path]
     answer = netwarp("run", scenario, *(word for path in readable for word in ("--read", path)), "-o", tmp_path / "r")
     assert answer.returncode == 0, answer.stderr
     result = open_result(tmp_path / "r")

@@ -1,7 +1,7 @@
 """Which arm a unit is in: a salted hash decides, so that every machine can compute it and none needs a list.
 
-The unit's place in [0, 1) is the first 64 bits of SHA-256("SALT:UNIT") / 2⁶⁴. The first arm takes the places from 0 up to
-its share, the second those after it; what is left is in no arm. Another salt is an independent assignment, so that
+The unit's place in [0, 1) is the first 64 bits of SHA-256("SALT:UNIT") / 2⁶⁴. The first arm takes the places from 0 up
+to its share, the second those after it; what is left is in no arm. Another salt is an independent assignment, so that
 experiments that run at the same time do not share theirs.
 """
 
@@ -42,7 +42,7 @@ def route_of(experiment: Experiment, address: str) -> str | None:
         found = ipaddress.ip_address(address)
     except ValueError:
         return None
-    networks = [(network_of(line), line.split()[0]) for line in experiment.routes]
+    networks = [(network_of(route), route) for route in experiment.routes]
     # An address is in no network of the other family.
     matching = [(network.prefixlen, name) for network, name in networks if found in network]
     return max(matching)[1] if matching else None

@@ -46,11 +46,6 @@ class Difference:
         size = -_NORMAL.inv_cdf(self.p / 2)
         return size if self.estimate >= 0 else -size
 
-    @property
-    def information(self) -> float:
-        """1 / SE²: infinite without any spread."""
-        return 1 / self.error**2 if self.error else float("inf")
-
     def interval(self, bound: float) -> tuple[float, float]:
         """The interval that excludes 0 exactly if |z| exceeds `bound`."""
         tail = max(_NORMAL.cdf(-bound), _LEAST_P)
@@ -78,6 +73,11 @@ class Spread:
     unit_sd: float
     icc: float
     connections: float
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation of a connection."""
+        return self.unit_sd * sqrt(self.connections / self.design_effect)
 
     @property
     def design_effect(self) -> float:
@@ -113,6 +113,17 @@ def spread_given(mean: float, sd: float, icc: float, connections: float) -> Spre
     return Spread(mean, sd * sqrt((1 + (connections - 1) * icc) / connections), icc, connections)
 
 
+def expected_information(sd: float, icc: float, counts: Sequence[Sequence[int]]) -> float:
+    """1 / SE² of a difference of arms whose units have so many connections each, by the spread of the baseline.
+
+    It depends on nothing that the experiment measures. The information by its own variances would come sooner in just
+    those experiments whose error happens to be underestimated: with 8 hosts in each arm and five looks, 6.1 % instead
+    of 5 % of 6,000 experiments without an effect were then stopped for one.
+    """
+    parts = [sd**2 * (icc + (1 - icc) * fmean(1 / count for count in arm)) / len(arm) for arm in counts]
+    return 1 / sum(parts)
+
+
 @dataclass(frozen=True)
 class Sizes:
     """The hosts that each arm needs, and the information at which the experiment ends as planned."""
@@ -123,13 +134,15 @@ class Sizes:
 
 
 def planned_information(effect: float, alpha: float, power: float, looks: int) -> float:
-    """The information, 1 / SE², that finds `effect` with that power: ((z_{1−α/2} + z_power) / effect)² R, with R for the
-    looks (`inflation`)."""
+    """The information, 1 / SE², that finds `effect` with that power: ((z_{1−α/2} + z_power) / effect)² R, with R for
+    the looks (`inflation`)."""
     quantiles = _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
     return (quantiles / effect) ** 2 * inflation(looks, alpha, power)
 
 
-def sizes(spread: Spread, effect: float, shares: tuple[float, float], alpha: float, power: float, looks: int) -> Sizes:
+def sizes(
+    spread: Spread, effect: float, shares: tuple[float, float], *, alpha: float, power: float, looks: int
+) -> Sizes:
     """The hosts for an effect, if the arms get these shares of them.
 
     Two means with the variances s²/n₁ and s²/n₂ have the information n₁ n₂ / (n₁ + n₂) / s² (Donner and Klar 2000,

@@ -39,13 +39,15 @@ def _print(line: str, style: str | None = None) -> None:
 
 @ab_app.command
 @unwrapped
-def plan(experiment: _Experiment, /, *, json: Flag = False) -> int:
+def plan(experiment: _Experiment, /, *, scripts: Path | None = None, json: Flag = False) -> int:
     """Plan an experiment: how many hosts it needs, which are in which arm, and the commands on them.
 
     Reads the baseline's recordings if the file names some, and compares the arms on them (A/A).
 
     Parameters
     ----------
+    scripts
+        Write HOST.set.sh and HOST.undo.sh of each host into this directory.
     json
         Print the plan as JSON.
     """
@@ -54,6 +56,7 @@ def plan(experiment: _Experiment, /, *, json: Flag = False) -> int:
         from netwarp.studies.ab_test.clusters import sizes
         from netwarp.studies.ab_test.experiment import read_experiment
         from netwarp.studies.ab_test.judgement import aa_check, spread
+        from netwarp.studies.ab_test.procedure import write_scripts
         from netwarp.studies.ab_test.recordings import baseline_of
         from netwarp.studies.ab_test.render import assignment_text, procedure_text, sameness_text, sizes_text
 
@@ -63,10 +66,12 @@ def plan(experiment: _Experiment, /, *, json: Flag = False) -> int:
         effect = one.effect_size(before.mean)
         shares = (one.arms[one.control].share, one.arms[one.treatment].share)
         needed = {
-            power: sizes(before, effect, shares, one.alpha, power, one.looks) for power in sorted({*POWERS, one.power})
+            power: sizes(before, effect, shares, alpha=one.alpha, power=power, looks=one.looks)
+            for power in sorted({*POWERS, one.power})
         }
-        units = one.hosts if one.unit == "host" else [line.split()[0] for line in one.routes]
-        arms = assigned(one, units)
+        arms = assigned(one, one.units)
+        if scripts is not None:
+            write_scripts(one, scripts)
         if json:
             print_json(
                 {
@@ -139,11 +144,13 @@ def analyse(experiment: _Experiment, /, *recordings: Path, json: Flag = False) -
         before = read_looks(file, one)
         connections = read_connections(one, recordings)
         found = analyse_(one, connections)
-        mean = spread(one, baseline_of(one, experiment.parent)).mean
-        effect = one.effect_size(mean)
+        expected = spread(one, baseline_of(one, experiment.parent))
+        effect = one.effect_size(expected.mean)
         if before is None:
-            before = Looks(digest_of(one), planned_information(effect, one.alpha, one.power, one.looks))
-        after = before.with_look(found.found, one.alpha, effect)
+            information = planned_information(effect, one.alpha, one.power, one.looks)
+            before = Looks(digest_of(one), information, expected.sd, expected.icc)
+        share = before.share([list(arm.counts.values()) for arm in (found.control, found.treated)])
+        after = before.with_look(share, found.found, one.alpha, effect)
         if new := after != before:
             write_looks(file, after)
         if json:
@@ -152,7 +159,10 @@ def analyse(experiment: _Experiment, /, *recordings: Path, json: Flag = False) -
         else:
             for number, line in enumerate(analysis_text(one, found, after, new=new)):
                 _print(line, "bold" if number == 0 else None)
-            for words, number in (("unmeasured", connections.unmeasured), ("outside of all routes", connections.outside)):
+            for words, number in (
+                ("unmeasured", connections.unmeasured),
+                ("outside of all routes", connections.outside),
+            ):
                 if number:
                     say(f"{number} connections left out: {words}")
         if found.mismatch < MISMATCH:

@@ -1,7 +1,7 @@
 """The figure: what a flow of each arm gets at each share of treated flows, a panel for each metric and point.
 
-Within a panel the distance of the two curves at a share is what an experiment at that share measures; the grey line from
-the control's first point to the treated flows' last is the effect of treating all.
+Within a panel the distance of the two curves at a share is what an experiment at that share measures; the grey line
+from the control's first point to the treated flows' last is the effect of treating all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def draw(effects: Sequence[Effects], result: ResultDir, stem: Path) -> list[Path
     places = list(dict.fromkeys(one.place for one in effects))
     metrics = [metric for metric in QUANTITIES if any(one.metric == metric for one in effects)]
     title = "Does an experiment at a part of the flows predict all of them?"
-    subtitle = f"{result.plan.get('name', '')} · mean of {len(result.seeds)} seeds" if len(result.seeds) > 1 else ""
+    seeds = max(one.seeds for one in effects)
+    subtitle = f"{result.plan.get('name', '')} · " + ("one run each" if seeds == 1 else f"mean of {seeds} runs")
     handles: list[Artist] = [_handle(name, _COLOURS[name]) for name in (CONTROL, TREATED)]
     handles.append(Line2D([], [], color=style.REFERENCE, linestyle=(0, (4, 2)), label="effect of treating all"))
     with style.drawing_wide():
@@ -61,7 +62,9 @@ def _panel(axes: Axes, one: Effects, panel_in: float, *, named: bool) -> None:
     quantity = QUANTITIES[one.metric]
     for name, colour in _COLOURS.items():
         means = one.means[name]
-        axes.plot([100 * share for share in means], list(means.values()), "o-", color=colour, markersize=4, clip_on=False)
+        axes.plot(
+            [100 * share for share in means], list(means.values()), "o-", color=colour, markersize=4, clip_on=False
+        )
     ends = [one.means[CONTROL][NONE], one.means[TREATED][ALL]]
     axes.plot([0, 100], ends, color=style.REFERENCE, linestyle=(0, (4, 2)), zorder=1)
     values = [value for means in one.means.values() for value in means.values()]

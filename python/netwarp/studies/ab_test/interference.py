@@ -1,9 +1,10 @@
 """Interference between arms: flows of both share links, so that treating some changes what the others get.
 
 An experiment estimates the effect of treating all by the difference between its arms. That is right only if what a flow
-gets does not depend on the arms of others (the stable unit treatment value assumption; D. B. Rubin: JASA 75, 1980). On a
-congested link it does depend, and the difference may even have the wrong sign (B. Spang, V. Hannan, S. Kunamalla, T.-Y.
-Huang, N. McKeown, R. Johari: Unbiased Experiments in Congested Networks, IMC 2021). In virtual time both can be measured.
+gets does not depend on the arms of others (the stable unit treatment value assumption; D. B. Rubin: JASA 75, 1980). On
+a congested link it does depend, and the difference may even have the wrong sign (B. Spang, V. Hannan, S. Kunamalla,
+T.-Y. Huang, N. McKeown, R. Johari: Unbiased Experiments in Congested Networks, IMC 2021). In virtual time both can be
+measured.
 """
 
 from __future__ import annotations
@@ -35,15 +36,16 @@ class Quantity:
 
 QUANTITIES: Mapping[str, Quantity] = {
     "goodput_mbps": Quantity("goodput of a flow", "Mbit/s", each=True),
-    "rtt_ms_mean": Quantity("mean RTT", "ms"),
-    "retransmit_pct": Quantity("retransmitted segments", "%"),
+    "srtt_ms_mean": Quantity("smoothed RTT, mean", "ms"),
+    "retransmits": Quantity("retransmits of a flow", "segments", each=True),
 }
 
 
 @dataclass(frozen=True)
 class Effects:
     """A metric at a point of the other axes: the means of each group by share, the difference within each mixture, and
-    the effect of treating all against none. `error` is the difference at the share closest to a half less that effect.
+    the effect of treating all against none. `error` is the difference at the share closest to a half less that effect,
+    of `seeds` runs each.
     """
 
     place: str
@@ -52,6 +54,7 @@ class Effects:
     within: Mapping[float, Interval]
     total: Interval
     error: Interval
+    seeds: int
 
     @property
     def half(self) -> float:
@@ -89,8 +92,8 @@ def effects_of(result: ResultDir) -> list[Effects]:
     effects = sorted((one for one in made if one), key=lambda one: order[one.metric])
     if not effects:
         raise StoreError(
-            f"the view ab-interference needs good runs in which all, none and some flows are of the group {TREATED}, and "
-            f"the others of the group {CONTROL}; sweep flows.{CONTROL}.count and flows.{TREATED}.count by cases"
+            f"the view ab-interference needs good runs in which all, none and some flows are of the group {TREATED}, "
+            f"and the others of the group {CONTROL}; sweep flows.{CONTROL}.count and flows.{TREATED}.count by cases"
         )
     return effects
 
@@ -123,13 +126,14 @@ def _effects(place: str, metric: str, values: _Values) -> Effects | None:
     if not errors:
         return None
     means = {
-        name: {share: sum(seeds.values()) / len(seeds) for (group, share), seeds in sorted(values.items()) if group == name}
+        name: {
+            share: sum(seeds.values()) / len(seeds) for (group, share), seeds in sorted(values.items()) if group == name
+        }
         for name in (CONTROL, TREATED)
     }
     within = {share: mean_interval(list(found.values())) for share, found in differences.items()}
-    return Effects(
-        place, metric, means, within, mean_interval(list(total.values())), mean_interval(list(errors.values()))
-    )
+    total_interval, error = (mean_interval(list(one.values())) for one in (total, errors))
+    return Effects(place, metric, means, within, total_interval, error, len(errors))
 
 
 def _paired(a: Mapping[int, float] | None, b: Mapping[int, float] | None) -> dict[int, float]:
@@ -146,7 +150,8 @@ def _excludes_zero(interval: Interval) -> bool:
 
 
 def sentences(effects: Sequence[Effects]) -> Iterator[str]:
-    """A line for each effect: the difference within the mixture, the effect of all, and whether one predicts the other."""
+    """A line for each effect: the difference within the mixture, the effect of all, and whether one predicts the
+    other."""
     for one in effects:
         quantity = QUANTITIES[one.metric]
         where = f" ({one.place})" if one.place else ""

@@ -10,24 +10,39 @@ import polars as pl
 
 from netwarp.store.errors import SelectionError
 from netwarp.studies.ab_test.assignment import arm_of, assigned
-from netwarp.studies.ab_test.clusters import MIN_UNITS, Difference, Spread, difference, mismatch_p, spread_given, spread_of
+from netwarp.studies.ab_test.clusters import (
+    MIN_UNITS,
+    Difference,
+    Spread,
+    difference,
+    mismatch_p,
+    spread_given,
+    spread_of,
+)
 from netwarp.studies.ab_test.experiment import Experiment
 from netwarp.studies.ab_test.recordings import Connections
 
 MISMATCH = 0.001
-"""The p-value below which the counts of hosts contradict the shares, small because the test is repeated at each look."""
+"""The p-value below which the counts of hosts contradict the shares, small because the test is repeated at each
+look."""
 SALTS = 1000
 """The salts by which the A/A check assigns the baseline's hosts."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm as measured: each unit's mean, its connections, and how many of these have the arm's congestion control."""
+    """An arm as measured: each unit's mean and its number of connections, and how many connections have the arm's
+    congestion control."""
 
     name: str
     units: Mapping[str, float]
-    connections: int
+    counts: Mapping[str, int]
     complying: int
+
+    @property
+    def connections(self) -> int:
+        """The number of all connections."""
+        return sum(self.counts.values())
 
     @property
     def mean(self) -> float:
@@ -54,13 +69,12 @@ def analyse(experiment: Experiment, connections: Connections) -> Analysis:
     for arm in (control, treated):
         if len(arm.units) < MIN_UNITS:
             raise SelectionError(
-                f"the arm {arm.name} has {len(arm.units)} measured {experiment.unit}s of {len(means)}, and a difference "
-                f"needs {MIN_UNITS} in each arm; record more"
+                f"the arm {arm.name} has {len(arm.units)} measured {experiment.unit}s of {len(means)}, and a "
+                f"difference needs {MIN_UNITS} in each arm; record more"
             )
     shares = (experiment.arms[control.name].share, experiment.arms[treated.name].share)
-    expected = experiment.hosts if experiment.unit == "host" else [line.split()[0] for line in experiment.routes]
     missing: dict[str, list[str]] = {name: [] for name in experiment.arms}
-    for unit, name in assigned(experiment, expected).items():
+    for unit, name in assigned(experiment, experiment.units).items():
         if unit not in means:
             missing[name].append(unit)
     return Analysis(
@@ -81,7 +95,8 @@ def unit_means(connections: Connections) -> dict[str, float]:
 def _arm(experiment: Experiment, name: str, means: Mapping[str, float], table: pl.DataFrame) -> Arm:
     units = {unit: mean for unit, mean in means.items() if arm_of(experiment, unit) == name}
     mine = table.filter(pl.col("unit").is_in(list(units)))
-    return Arm(name, units, mine.height, mine.filter(control=experiment.arms[name].cc).height)
+    counts = dict(mine.group_by("unit", maintain_order=True).len().iter_rows())
+    return Arm(name, units, counts, mine.filter(control=experiment.arms[name].cc).height)
 
 
 def spread(experiment: Experiment, baseline: Connections | None) -> Spread:

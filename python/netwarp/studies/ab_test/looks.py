@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from math import isfinite
 from pathlib import Path
 
 from netwarp.store.errors import SelectionError
 from netwarp.store.files import read_text, write_text
-from netwarp.studies.ab_test.clusters import Difference
+from netwarp.studies.ab_test.clusters import Difference, expected_information
 from netwarp.studies.ab_test.experiment import Experiment
 from netwarp.studies.ab_test.sequential import bounds
 
@@ -19,6 +19,7 @@ LEAST_STEP = 0.01
 """The share of the planned information by which a look must exceed the one before: the data is hardly new otherwise."""
 _DECIDING = ("salt", "unit", "metric", "effect", "alpha", "power", "looks", "arms")
 """The fields of an experiment that must not change once its data has been looked at."""
+_PLANNED = ("information", "sd", "icc")
 
 
 class Verdict(StrEnum):
@@ -50,22 +51,26 @@ class Look:
 
 @dataclass(frozen=True)
 class Looks:
-    """All looks so far, the planned information, and the digest of what must not change."""
+    """All looks so far, the digest of what must not change, and the plan: its information, and the standard deviation
+    and intraclass correlation of connections that it expects."""
 
     experiment: str
     information: float
+    sd: float
+    icc: float
     looks: tuple[Look, ...] = ()
+
+    def share(self, counts: Sequence[Sequence[int]]) -> float:
+        """The share of the planned information, if the arms' units have so many connections each."""
+        return expected_information(self.sd, self.icc, counts) / self.information
 
     @property
     def decided(self) -> int | None:
         """The number (from 1) of the first look that ended the experiment; None if none has."""
         return next((at for at, one in enumerate(self.looks, 1) if one.verdict is not Verdict.GO_ON), None)
 
-    def with_look(self, found: Difference, alpha: float, effect: float) -> Looks:
+    def with_look(self, share: float, found: Difference, alpha: float, effect: float) -> Looks:
         """These looks and one at this difference, unless the experiment has ended or its information is hardly new."""
-        share = found.information / self.information
-        if not isfinite(share):
-            raise SelectionError("every host of an arm has the same value, so there is no spread to judge a difference by")
         before = self.looks[-1].share if self.looks else 0.0
         if self.decided is not None or share < before + LEAST_STEP:
             return self
@@ -73,7 +78,7 @@ class Looks:
         low, high = found.interval(bound)
         verdict = _verdict(found, bound, (low, high), effect, ended=share >= 1)
         look = Look(share, found.estimate, found.error, found.z, bound, low, high, verdict)
-        return Looks(self.experiment, self.information, (*self.looks, look))
+        return replace(self, looks=(*self.looks, look))
 
 
 def _verdict(found: Difference, bound: float, interval: tuple[float, float], effect: float, *, ended: bool) -> Verdict:
@@ -103,13 +108,14 @@ def read_looks(path: Path, experiment: Experiment) -> Looks | None:
     try:
         data = json.loads(text)
         looks = tuple(Look(**{**one, "verdict": Verdict(one["verdict"])}) for one in data["looks"])
-        found = Looks(str(data["experiment"]), float(data["information"]), looks)
+        information, sd, icc = (float(data[name]) for name in _PLANNED)
+        found = Looks(str(data["experiment"]), information, sd, icc, looks)
     except (ValueError, KeyError, TypeError) as error:
         raise SelectionError(f"{path} does not hold the looks of an experiment: {error}; restore it") from None
     if found.experiment != digest_of(experiment):
         raise SelectionError(
-            f"the experiment has changed since its first look: one of {', '.join(_DECIDING)} is not what {path.name} was "
-            "made with. Restore it, or begin a new experiment with another salt and new recordings"
+            f"the experiment has changed since its first look: one of {', '.join(_DECIDING)} is not what {path.name} "
+            "was made with. Restore it, or begin a new experiment with another salt and new recordings"
         )
     return found
 

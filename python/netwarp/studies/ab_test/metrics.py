@@ -13,8 +13,9 @@ MIN_SAMPLES = 2
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its name for people, its unit, the columns of a recording that it needs, and its value for a connection,
-    an aggregate over the connection's samples in the order of time. It is null or NaN if it cannot be measured.
+    """A metric: its name for people, its unit, the columns of a recording that it needs, and its value for a
+    connection, an aggregate over the connection's samples in the order of time. It is null or NaN if it cannot be
+    measured.
     """
 
     title: str
@@ -31,9 +32,7 @@ def _increase(column: str) -> pl.Expr:
 
 _DURATION_S = pl.col("time_s").last() - pl.col("time_s").first()
 METRICS: Mapping[str, Metric] = {
-    "goodput_mbps": Metric(
-        "goodput", "Mbit/s", ("bytes_acked",), _increase("bytes_acked") * 8e-6 / _DURATION_S
-    ),
+    "goodput_mbps": Metric("goodput", "Mbit/s", ("bytes_acked",), _increase("bytes_acked") * 8e-6 / _DURATION_S),
     "received_mbps": Metric(
         "goodput at the receiver", "Mbit/s", ("bytes_received",), _increase("bytes_received") * 8e-6 / _DURATION_S
     ),

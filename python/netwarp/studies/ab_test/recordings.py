@@ -43,7 +43,9 @@ def read_connections(experiment: Experiment, paths: Sequence[Path]) -> Connectio
     """Read recordings. Raises StoreError for one that cannot be read, SelectionError for one that does not suffice."""
     files = [file for path in paths for file in (_files_in(path) if path.is_dir() else [path])]
     if not files:
-        raise SelectionError(f"there are no recordings, HOST.arrow or HOST.csv, in {', '.join(map(str, paths)) or 'none'}")
+        raise SelectionError(
+            f"there are no recordings, HOST.arrow or HOST.csv, in {', '.join(map(str, paths)) or 'none'}"
+        )
     # A file that is given twice would count its connections twice.
     tables = [_connections_of(experiment, file) for file in dict.fromkeys(files)]
     table = pl.concat(tables)
@@ -89,4 +91,6 @@ def _connections_of(experiment: Experiment, file: Path) -> pl.DataFrame:
     else:
         found = [route_of(experiment, address) for address in rows["destination"].cast(pl.String)]
         units = pl.Series("unit", found, pl.String)
-    return rows.select(units, pl.col("control").cast(pl.String), pl.col("value").cast(pl.Float64).fill_null(float("nan")))
+    return rows.select(
+        units, pl.col("control").cast(pl.String), pl.col("value").cast(pl.Float64).fill_null(float("nan"))
+    )

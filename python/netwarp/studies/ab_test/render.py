@@ -20,8 +20,8 @@ def sizes_text(experiment: Experiment, spread: Spread, effect: float, needed: Ma
     yield f"metric: {metric.title} ({metric.unit}), the mean over {unit}s of each {unit}'s mean over its connections"
     yield (
         f"baseline: mean {spread.mean:.4g}, standard deviation of a {unit}'s mean {spread.unit_sd:.3g} {metric.unit}; "
-        f"{spread.connections:.3g} connections per {unit}, intraclass correlation {spread.icc:.2g}, so a design effect of "
-        f"{spread.design_effect:.3g}"
+        f"{spread.connections:.3g} connections per {unit}, intraclass correlation {spread.icc:.2g}, so a design "
+        f"effect of {spread.design_effect:.3g}"
     )
     yield f"smallest effect that matters: {effect:.3g} {metric.unit} ({100 * effect / spread.mean:.3g} % of the mean)"
     looks = "one look, at the end" if experiment.looks == 1 else f"{experiment.looks} looks"
@@ -39,23 +39,24 @@ def sameness_text(experiment: Experiment, same: Sameness | None) -> Lines:
         return
     yield (
         f"A/A: before the experiment the arms differ by {same.found.estimate:+.3g} {experiment.measured.unit} "
-        f"(p = {same.found.p:.2g}); with other salts p < {experiment.alpha:g} in {100 * same.alarms:.1f} % of assignments"
+        f"(p = {same.found.p:.2g}); with other salts p < {experiment.alpha:g} in {100 * same.alarms:.1f} %"
     )
 
 
 def assignment_text(experiment: Experiment, arms: Mapping[str, str]) -> Lines:
     """The units of each arm, and those of none."""
-    names = experiment.hosts if experiment.unit == "host" else [line.split()[0] for line in experiment.routes]
     for name, arm in experiment.arms.items():
-        mine = [unit for unit in names if arms.get(unit) == name]
+        mine = [unit for unit in experiment.units if arms.get(unit) == name]
         yield f"{name} ({arm.cc}, {arm.share:g} %): {', '.join(mine) or 'none'}"
-    if rest := [unit for unit in names if unit not in arms]:
+    if rest := [unit for unit in experiment.units if unit not in arms]:
         yield f"in no arm: {', '.join(rest)}"
 
 
 def procedure_text(experiment: Experiment, arms: Mapping[str, str]) -> Lines:
     """The commands on one host of each arm: on every host if routes are the units."""
-    shown = {arm: host for host, arm in reversed(arms.items())} if experiment.unit == "host" else {"every": "HOST"}
+    shown = (
+        {arm: host for host, arm in reversed(list(arms.items()))} if experiment.unit == "host" else {"every": "HOST"}
+    )
     if not shown:
         yield "no host is in an arm: list them (hosts), or ask for one by name: netwarp ab commands FILE HOST"
     for arm, host in shown.items():
@@ -78,8 +79,8 @@ def analysis_text(experiment: Experiment, analysis: Analysis, looks: Looks, *, n
     found, mean = analysis.found, analysis.control.mean
     percent = f" ({100 * found.estimate / mean:+.3g} %)" if mean else ""
     yield (
-        f"{analysis.treated.name} − {analysis.control.name}: {found.estimate:+.4g} {metric.unit}{percent}, standard error "
-        f"{found.error:.3g}, clustered by {experiment.unit} (Welch, {found.freedom:.3g} degrees of freedom)"
+        f"{analysis.treated.name} − {analysis.control.name}: {found.estimate:+.4g} {metric.unit}{percent}, standard "
+        f"error {found.error:.3g}, clustered by {experiment.unit} (Welch, {found.freedom:.3g} degrees of freedom)"
     )
     for number, look in enumerate(looks.looks, 1):
         yield f"look {number}: {_look_text(experiment, look)}"
@@ -102,8 +103,12 @@ def verdict_text(experiment: Experiment, looks: Looks, *, new: bool) -> str:
     if look.verdict is Verdict.NONE:
         return f"stop: no effect as large as the one that matters, [{look.low:.3g}, {look.high:.3g}] {unit}{old}"
     if look.verdict is Verdict.ENDED:
-        return f"stop: the planned information has come without a decision, [{look.low:.3g}, {look.high:.3g}] {unit}{old}"
-    return f"go on: {100 * look.share:.0f} % of the planned information, |z| = {abs(look.z):.2f} < {look.bound:.2f}{old}"
+        return (
+            f"stop: the planned information has come without a decision, [{look.low:.3g}, {look.high:.3g}] {unit}{old}"
+        )
+    return (
+        f"go on: {100 * look.share:.0f} % of the planned information, |z| = {abs(look.z):.2f} < {look.bound:.2f}{old}"
+    )
 
 
 def _look_text(experiment: Experiment, look: Look) -> str:
@@ -130,7 +135,7 @@ def _doubts(experiment: Experiment, analysis: Analysis) -> Lines:
     if analysis.mismatch < MISMATCH:
         yield (
             f"warning: the arms' numbers of {unit}s contradict their shares (p = {analysis.mismatch:.1g}): some are "
-            "missing because of their arm, so the arms cannot be compared; find out why before you believe any difference"
+            "missing because of their arm, so the arms cannot be compared; find out why before you believe a difference"
         )
     for arm in (analysis.control, analysis.treated):
         if arm.complying < arm.connections:

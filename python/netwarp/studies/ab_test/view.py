@@ -1,7 +1,7 @@
 """Interference between arms, for scenarios with the groups of flows `control` and `treated` in several mixtures.
 
-Writes `ab-interference/effects.csv`, a row for each metric, share and point of the other axes: the difference within the
-mixture beside the effect of treating all; and a figure of them.
+Writes `ab-interference/effects.csv`, a row for each metric, share and point of the other axes: the difference within
+the mixture beside the effect of treating all; and a figure of them.
 """
 
 from __future__ import annotations

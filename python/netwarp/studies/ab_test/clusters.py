@@ -16,7 +16,7 @@ from math import ceil, exp, floor, lgamma, log, sqrt
 from statistics import NormalDist, fmean, variance
 
 from netwarp.stats.beta import incomplete_beta, student_quantile
-from netwarp.studies.ab_test.sequential import inflation
+from netwarp.studies.ab_test.sequential import inflation, tail
 
 MIN_UNITS = 2
 """The fewest units of an arm that have a variance."""
@@ -48,8 +48,8 @@ class Difference:
 
     def interval(self, bound: float) -> tuple[float, float]:
         """The interval that excludes 0 exactly if |z| exceeds `bound`."""
-        tail = max(_NORMAL.cdf(-bound), _LEAST_P)
-        half = student_quantile(max(floor(self.freedom), 1), 1 - tail) * self.error
+        level = 1 - max(tail(bound), _LEAST_P)
+        half = student_quantile(max(floor(self.freedom), 1), level) * self.error
         return self.estimate - half, self.estimate + half
 
 

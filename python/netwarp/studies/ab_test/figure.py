@@ -30,7 +30,7 @@ def draw(effects: Sequence[Effects], result: ResultDir, stem: Path) -> list[Path
     title = "Does an experiment at a part of the flows predict all of them?"
     seeds = max(one.seeds for one in effects)
     subtitle = f"{result.plan.get('name', '')} · " + ("one run each" if seeds == 1 else f"mean of {seeds} runs")
-    handles: list[Artist] = [_handle(name, _COLOURS[name]) for name in (CONTROL, TREATED)]
+    handles: list[Artist] = [_handle(name, _control_of(result, name), _COLOURS[name]) for name in (CONTROL, TREATED)]
     handles.append(Line2D([], [], color=style.REFERENCE, linestyle=(0, (4, 2)), label="effect of treating all"))
     with style.drawing_wide():
         wide_in = style.width_in() - _LEFT_IN - _RIGHT_IN
@@ -80,5 +80,13 @@ def _panel(axes: Axes, one: Effects, panel_in: float, *, named: bool) -> None:
         axes.set_xlabel("treated flows (%)", fontsize=style.points(9))
 
 
-def _handle(name: str, colour: str) -> Line2D:
-    return Line2D([], [], color=colour, marker="o", markersize=4, label=f"{name} flows")
+def _control_of(result: ResultDir, group: str) -> str:
+    """The congestion control of a group's flows; empty if they have several, or none that is known."""
+    flows = [flow for run in result.good for flow in result.run(run.id).description.flows]
+    found = {flow.cc for flow in flows if flow.group == group}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _handle(name: str, control: str, colour: str) -> Line2D:
+    words = f"{name} flows ({control})" if control else f"{name} flows"
+    return Line2D([], [], color=colour, marker="o", markersize=4, label=words)

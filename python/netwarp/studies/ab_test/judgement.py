@@ -25,6 +25,8 @@ from netwarp.studies.ab_test.recordings import Connections
 MISMATCH = 0.001
 """The p-value below which the counts of hosts contradict the shares, small because the test is repeated at each
 look."""
+_SAME = 1e-9
+"""A relative spread below which values differ only by rounding."""
 SALTS = 1000
 """The salts by which the A/A check assigns the baseline's hosts."""
 
@@ -62,7 +64,7 @@ class Analysis:
 
 
 def analyse(experiment: Experiment, connections: Connections) -> Analysis:
-    """Compare the arms. Raises SelectionError if one has fewer than two measured units."""
+    """Compare the arms. Raises SelectionError if one has fewer than two measured units, or none differ."""
     means = unit_means(connections)
     arms = {name: _arm(experiment, name, means, connections.table) for name in experiment.arms}
     control, treated = arms[experiment.control], arms[experiment.treatment]
@@ -72,6 +74,12 @@ def analyse(experiment: Experiment, connections: Connections) -> Analysis:
                 f"the arm {arm.name} has {len(arm.units)} measured {experiment.unit}s of {len(means)}, and a "
                 f"difference needs {MIN_UNITS} in each arm; record more"
             )
+    found = difference(list(control.units.values()), list(treated.units.values()))
+    if found.error <= _SAME * max(map(abs, means.values())):
+        raise SelectionError(
+            f"all {experiment.unit}s of each arm have the same {experiment.measured.title}, so no difference can be "
+            "told from chance; choose a metric that varies"
+        )
     shares = (experiment.arms[control.name].share, experiment.arms[treated.name].share)
     missing: dict[str, list[str]] = {name: [] for name in experiment.arms}
     for unit, name in assigned(experiment, experiment.units).items():
@@ -80,7 +88,7 @@ def analyse(experiment: Experiment, connections: Connections) -> Analysis:
     return Analysis(
         control,
         treated,
-        difference(list(control.units.values()), list(treated.units.values())),
+        found,
         mismatch_p(len(control.units), len(treated.units), shares),
         missing,
     )

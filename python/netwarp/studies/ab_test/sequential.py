@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import sqrt
+from math import erfc, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -31,11 +31,16 @@ _MOST = 8.2
 """A bound of so many standard deviations has a tail below 10⁻¹⁵, less than a float64 can subtract from 1."""
 
 
+def tail(z: float) -> float:
+    """1 − Φ(z), also where it is far less than the difference of 1 and the next float64."""
+    return erfc(z / sqrt(2)) / 2
+
+
 def spent(share: float, alpha: float) -> float:
     """The error that may have been spent when this share of the planned information has come, at most `alpha`."""
     if share <= 0:
         return 0.0
-    return min(4 * _NORMAL.cdf(-_NORMAL.inv_cdf(1 - alpha / 4) / sqrt(min(share, 1.0))), alpha)
+    return min(4 * tail(_NORMAL.inv_cdf(1 - alpha / 4) / sqrt(min(share, 1.0))), alpha)
 
 
 def bounds(shares: Sequence[float], alpha: float) -> list[float]:

@@ -219,6 +219,56 @@ def test_recordings_are_analysed_by_host(tmp_path: Path, capsys: pytest.CaptureF
     assert "the experiment has changed since its first look" in " ".join(capsys.readouterr().err.split())
 
 
+def test_routes_are_units_across_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Connections count for the longest route to their peer, whichever host they are of."""
+    routes = [f"10.0.{number}.0/24" for number in range(12)]
+    listed = ", ".join(f'"{route}"' for route in routes)
+    one = read(tmp_path, ('salt = "s"', f'salt = "s"\nunit = "route"\nroutes = [{listed}]'))
+    (tmp_path / "now").mkdir()
+    for host in ("a", "b"):
+        recording(tmp_path / "now" / f"{host}.csv", "bbr", [10.0 + number for number in range(13)])
+        frame = pl.read_csv(tmp_path / "now" / f"{host}.csv")
+        ours = frame.with_columns(destination=pl.format("10.0.{}.1", pl.col("source_port") - 40000))
+        ours.filter(pl.col("cookie") < 99).write_csv(tmp_path / "now" / f"{host}.csv")
+    assert analysed(tmp_path / "x.toml", tmp_path / "now", "--json") in (0, 5)
+    found = json.loads(capsys.readouterr().out)
+    assert {unit for arm in found["arms"].values() for unit in arm} == set(routes)
+    assert all((arm_of(one, unit) == arm) for arm, units in found["arms"].items() for unit in units)
+    analysed(tmp_path / "x.toml", tmp_path / "now")
+    assert "2 connections left out: outside of all routes" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_plan_compares_the_arms_on_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"h{number}" for number in range(30)]
+    numbers = "mean = 10.0\nsd = 4.0\nicc = 0.25\nconnections = 16"
+    one = read(
+        tmp_path,
+        ('"a", "b"', ", ".join(f'"{name}"' for name in names)),
+        (numbers, 'recordings = ["before"]'),
+    )
+    (tmp_path / "before").mkdir()
+    chance = np.random.default_rng(4)
+    means = chance.normal(20, 2, len(names))
+    for name, mean in zip(names, means, strict=True):
+        recording(tmp_path / "before" / f"{name}.csv", "cubic", (mean + chance.normal(0, 3, 8)).tolist())
+    scripts = tmp_path / "scripts"
+    ab_app(["plan", str(tmp_path / "x.toml"), "--scripts", str(scripts)], result_action="return_value")
+    said = capsys.readouterr().out
+    assert "8 connections per host" in said
+    assert "A/A: before the experiment the arms differ by " in said
+    # With so many hosts 5 % of salts, give or take three standard errors of a share of 1,000.
+    share = float(said.split("with other salts p < 0.05 in ")[1].split(" %")[0])
+    assert 2.9 < share < 7.1
+    assert {path.name for path in scripts.iterdir()} == {
+        f"{name}.{way}.sh" for name in names for way in ("set", "undo")
+    }
+    ab_app(["plan", str(tmp_path / "x.toml"), "--json"], result_action="return_value")
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["arms"] == assigned(one, names)
+    assert planned["effect"] == pytest.approx(0.1 * planned["baseline"]["mean"])
+    assert planned["sizes"]["0.9"]["control"] > planned["sizes"]["0.8"]["control"]
+
+
 def test_hosts_that_are_missing_from_an_arm_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [f"h{number}" for number in range(60)]
     one = read(tmp_path, ('"a", "b"', ", ".join(f'"{name}"' for name in names)))
@@ -251,6 +301,18 @@ def test_what_is_wrong_with_recordings_is_said(
     with pytest.raises(SystemExit):
         analysed(tmp_path / "x.toml", tmp_path / "now")
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_values_without_spread_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read(tmp_path)
+    for number in range(12):
+        recording(tmp_path / f"h{number}.csv", "cubic", [10.0])
+    with pytest.raises(SystemExit) as refused:
+        analysed(tmp_path / "x.toml", *sorted(tmp_path.glob("*.csv")))
+    assert refused.value.code == 2
+    assert "have the same goodput, so no difference can be told from chance" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def test_an_arm_without_hosts_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,8 @@ def test_looks_cost_little_power() -> None:
 
 def test_no_error_is_spent_before_there_is_information_and_none_after_the_planned_end() -> None:
     assert spent(0.0, 0.05) == 0
+    assert 0 < spent(0.01, 0.05) < 1e-100
+    assert bounds([0.01], 0.05)[0] < 9
     assert spent(1.0, 0.05) == pytest.approx(0.05)
     assert spent(1.7, 0.05) == pytest.approx(0.05)
     assert bounds([0.5, 1.2, 1.4], 0.05)[2] == float("inf")

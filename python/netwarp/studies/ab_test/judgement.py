@@ -108,17 +108,32 @@ def _arm(experiment: Experiment, name: str, means: Mapping[str, float], table: p
 
 
 def spread(experiment: Experiment, baseline: Connections | None) -> Spread:
-    """The spread before the experiment, from its recordings or from the given numbers. Raises SelectionError."""
+    """The spread before the experiment, from its recordings or from the given numbers.
+
+    Raises SelectionError if recordings do not suffice, or an effect cannot be a percentage of their mean.
+    """
     if baseline is None:
-        given = experiment.baseline
-        if given.mean is None or given.sd is None or given.icc is None or given.connections is None:
-            raise AssertionError("an experiment has recordings or all four numbers")
-        return spread_given(given.mean, given.sd, given.icc, given.connections)
-    groups = baseline.table.sort("unit").group_by("unit", maintain_order=True).agg("value")["value"].to_list()
-    try:
-        return spread_of(groups)
-    except ValueError as error:
-        raise SelectionError(f"the baseline's recordings do not suffice: {error}") from None
+        found = _given(experiment)
+    else:
+        groups = baseline.table.sort("unit").group_by("unit", maintain_order=True).agg("value")["value"].to_list()
+        try:
+            found = spread_of(groups)
+        except ValueError as error:
+            raise SelectionError(f"the baseline's recordings do not suffice: {error}") from None
+    if found.unit_sd <= _SAME * abs(found.mean) or experiment.effect_size(found.mean) <= 0:
+        raise SelectionError(
+            f"the baseline's {experiment.measured.title} has the mean {found.mean:g} and the standard deviation "
+            f"{found.unit_sd:g} over {experiment.unit}s, by which no experiment can be planned; both must be more than "
+            "0 (record longer, or choose another metric)"
+        )
+    return found
+
+
+def _given(experiment: Experiment) -> Spread:
+    given = experiment.baseline
+    if given.mean is None or given.sd is None or given.icc is None or given.connections is None:
+        raise AssertionError("an experiment has recordings or all four numbers")
+    return spread_given(given.mean, given.sd, given.icc, given.connections)
 
 
 @dataclass(frozen=True)

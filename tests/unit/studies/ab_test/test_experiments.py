@@ -315,6 +315,16 @@ def test_values_without_spread_are_refused(tmp_path: Path, capsys: pytest.Captur
     )
 
 
+def test_a_baseline_without_spread_cannot_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read(tmp_path, ("mean = 10.0\nsd = 4.0\nicc = 0.25\nconnections = 16", 'recordings = ["a.csv", "b.csv"]'))
+    for name, rate in (("a", 10.0), ("b", 10.0)):
+        recording(tmp_path / f"{name}.csv", "cubic", [rate])
+    with pytest.raises(SystemExit) as refused:
+        ab_app(["plan", str(tmp_path / "x.toml")], result_action="return_value")
+    assert refused.value.code == 2
+    assert "by which no experiment can be planned" in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_arm_without_hosts_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read(tmp_path)
     recording(tmp_path / "a.csv", "cubic", [10.0])

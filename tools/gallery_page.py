@@ -136,6 +136,11 @@ _GROUPS = {
         ),
     },
     "Hosts, kernels and published studies": {
+        "ab-interference": Exhibit(
+            "Does an experiment at half of the flows predict what treating all of them does?",
+            "ab.md",
+            "lab-ab-interference",
+        ),
         "tuners": Exhibit("Which settings of the hosts matter on which path?", "labs/tuners.md", "lab-tuners"),
         "kernel-ab": Exhibit(
             "What did an upstream fix of HyStart change, and is the published number reproduced?",

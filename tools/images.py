@@ -59,6 +59,7 @@ SOURCES = {
     "gallery-hystartpp": Source("hystartpp", "cwnd-bulk"),
     "gallery-prague": Source("prague-rtt", "throughput-all-flows"),
     "l4s": Source("l4s", "throughput-all-flows"),
+    "lab-ab-interference": Source("ab-interference", "ab-interference"),
     "lab-buffer-sizing": Source(
         "buffer-sizing",
         "link.utilisation-bottleneck-r1-by-bottleneck-queue-by-bulk-cc-line",

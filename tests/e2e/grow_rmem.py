@@ -1,7 +1,7 @@
 """A small tuner: raises the largest receive buffer of its network namespace when a socket has used it up.
 
-Started as `python3 grow_rmem.py`, in the foreground; ends with a signal. It does what bpftune's tcp_buffer tuner does,
-by other means: the sockets' memory comes from ss(8), whose field `rb` of `skmem` is the socket's receive buffer.
+Started as `python3 grow_rmem.py`, in the foreground; ends with a signal. The sockets' memory
+comes from ss(8), whose field `rb` of `skmem` is the socket's receive buffer.
 """
 
 import re

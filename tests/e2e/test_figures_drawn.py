@@ -42,6 +42,10 @@ STUDY = (
 SIZES = 'links.bottleneck.queue=["pfifo limit 20", "pfifo limit 300"]'
 TWO = 'links.bottleneck.queue=["pfifo limit 20", "pfifo limit 100"]'
 SHORT: dict[str, tuple[str, ...]] = {
+    "ab-interference": (
+        *(*UNWARMED, "--sweep", 'links.bottleneck.queue=["pfifo limit 66"]'),
+        *("--case", "0 %", "--case", "50 %", "--case", "100 %"),
+    ),
     "bufferbloat": (*UNWARMED, "--sweep", TWO),
     "bufferbloat-50-100-150": UNWARMED,
     "buffer-sizing": (*UNWARMED, "--sweep", 'flows.bulk.cc=["cubic", "bbr"]', "--sweep", SIZES),

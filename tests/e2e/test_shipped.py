@@ -24,6 +24,10 @@ def sweep(axis: str, *values: str) -> tuple[str, str]:
 QUEUE = "links.bottleneck.queue"
 # The omitted points have only expectations that others have, too.
 PARTS = {
+    "ab-interference": [
+        *(*ANOTHER, "--case", "0 %", "--case", "50 %", "--case", "100 %"),
+        *("--set", "duration=9s", "--set", "warmup=3s"),
+    ],
     "bufferbloat": [*OTHERS, *sweep(QUEUE, "pfifo limit 20", "pfifo limit 40", "pfifo limit 100")],
     "bufferbloat-50-100-150": [*OTHERS],
     "bufferbloat-first-peak": [*ANOTHER],

@@ -15,7 +15,8 @@ OF_RESULTS = ["agree", "bisect", "compare", "explain", "export", "import", "plot
 OF_ADVICE = ["advise", "recommend"]
 OF_MACHINES = ["doctor", "help", "kernel", "kernel build", "kernel list", "kernel remove", "self-test", "verify"]
 OF_SUITES = ["suite", "suite cc", "suite aqm", "suite media"]
-COMMANDS = [*OF_SCENARIOS, *OF_RESULTS, *OF_ADVICE, *OF_MACHINES, *OF_SUITES]
+OF_EXPERIMENTS = ["ab", "ab plan", "ab commands", "ab analyse", "ab interference"]
+COMMANDS = [*OF_SCENARIOS, *OF_RESULTS, *OF_ADVICE, *OF_MACHINES, *OF_SUITES, *OF_EXPERIMENTS]
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,11 @@
+"""Experiments in production: their plan, their analysis, and how far treated flows disturb the others."""
+
+from pathlib import Path
+
+from netwarp.studies.base import Study
+
+STUDY = Study(
+    scenarios=Path(__file__).parent / "scenarios",
+    views={"ab-interference": "netwarp.studies.ab_test.view:write"},
+    commands={"ab": "netwarp.studies.ab_test.command:ab_app"},
+)

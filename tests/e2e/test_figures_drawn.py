@@ -42,10 +42,6 @@ STUDY = (
 SIZES = 'links.bottleneck.queue=["pfifo limit 20", "pfifo limit 300"]'
 TWO = 'links.bottleneck.queue=["pfifo limit 20", "pfifo limit 100"]'
 SHORT: dict[str, tuple[str, ...]] = {
-    "ab-interference": (
-        *(*UNWARMED, "--sweep", 'links.bottleneck.queue=["pfifo limit 66"]'),
-        *("--case", "0 %", "--case", "50 %", "--case", "100 %"),
-    ),
     "bufferbloat": (*UNWARMED, "--sweep", TWO),
     "bufferbloat-50-100-150": UNWARMED,
     "buffer-sizing": (*UNWARMED, "--sweep", 'flows.bulk.cc=["cubic", "bbr"]', "--sweep", SIZES),
@@ -83,7 +79,7 @@ SHORT: dict[str, tuple[str, ...]] = {
 """Changes that make each short; the full three-node studies run iperf3, which takes minutes, and draw the same
 figures."""
 KINDS = "cwnd|rtt|queue|throughput|stack|interfaces|bbr|iperf3|jain|monitor"
-LEFT_OUT = {"three-node", "kernel-ab", "diurnal"}
+LEFT_OUT = {"ab-interference", "three-node", "kernel-ab", "diurnal"}
 """They take long, and `make nightly` draws every figure of them."""
 
 

@@ -64,6 +64,11 @@ _GROUPS = {
         "quic-vs-tcp": Exhibit(
             "Who gets how much when QUIC and TCP, both with CUBIC, share a queue?", "quic.md", "lab-quic-vs-tcp"
         ),
+        "page-loads": Exhibit(
+            "How long does a page take over HTTP/1.1, 2 and 3, and what does one lost packet hold up?",
+            "http.md",
+            "lab-page-loads",
+        ),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",

@@ -53,6 +53,7 @@ PARTS = {
     "mitigate": [*ANOTHER],
     "mobile": [*ANOTHER, *sweep("links.radio.trace", "lte", "wifi")],
     "quic-vs-tcp": [*ANOTHER],
+    "page-loads": [*ANOTHER],
     "real-time": [*ANOTHER],
     "receive-buffers": [*ANOTHER],
     "red-synchronisation": [*ANOTHER],

@@ -122,8 +122,8 @@ SOURCES = {
     "lab-quic-vs-tcp": Source("quic-vs-tcp", "throughput-all-flows"),
     "lab-page-loads": Source(
         "page-loads",
-        "flow.page_load_ms-page",
-        metric="flow.page_load_ms_p50",
+        "flow.page_load_ms-page-by-page-version-by-line-loss-cdf",
+        metric="flow.page_load_ms",
         axes="flows.page.version,links.line.loss",
     ),
     "lab-calls": Source(

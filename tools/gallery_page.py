@@ -67,6 +67,11 @@ _GROUPS = {
         "rate-step": Exhibit(
             "Which senders recover when a path becomes slower and longer at once?", "quic.md", "lab-rate-step"
         ),
+        "page-loads": Exhibit(
+            "How long does a page take over HTTP/1.1, 2 and 3, and what does one lost packet hold up?",
+            "http.md",
+            "lab-page-loads",
+        ),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",

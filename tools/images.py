@@ -122,6 +122,12 @@ SOURCES = {
     "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
     "lab-quic-vs-tcp": Source("quic-vs-tcp", "throughput-all-flows"),
     "lab-rate-step": Source("rate-step", "throughput-bulk--bbr"),
+    "lab-page-loads": Source(
+        "page-loads",
+        "flow.page_load_ms-page-by-page-version-by-line-loss-cdf",
+        metric="flow.page_load_ms",
+        axes="flows.page.version,links.line.loss",
+    ),
     "lab-calls": Source(
         "calls", "flow.mos-speech-by-bottleneck-queue-bar", metric="flow.mos", axes="links.bottleneck.queue"
     ),

@@ -316,6 +316,32 @@ tables! {
         request_bytes: u64 = UInt64Builder, false, "bytes", "payload of the request; 0 without one";
         bytes: u64 = UInt64Builder, false, "bytes", "payload of the response, the flow or the transfer";
     }
+    /// `pages.arrows`: one page that a client of HTTP began to load (agent, exact, where there are HTTP flows).
+    pages {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        page: u32 = UInt32Builder, false, "", "its number in the flow, from 0";
+        start_ns: i64 = Int64Builder, false, "ns", "when its load began, before there was a connection, from t0";
+        connected_ns: Option<i64> = Int64Builder, true, "ns", "when its first connection could send requests, from t0; or absent";
+        first_byte_ns: Option<i64> = Int64Builder, true, "ns", "when the head of the document's response was there, from t0; or absent";
+        end_ns: Option<i64> = Int64Builder, true, "ns", "when the last byte of its last object arrived, from t0; or absent";
+        objects: u32 = UInt32Builder, false, "", "its objects, the document included";
+        bytes: u64 = UInt64Builder, false, "bytes", "their content, without headers";
+        connections: u32 = UInt32Builder, false, "", "connections that it opened";
+    }
+    /// `objects.arrows`: one object of a page; times are from t0, and absent if that never happened (agent, exact, where there are HTTP flows).
+    objects {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        page: u32 = UInt32Builder, false, "", "the page's number in the flow";
+        object: u32 = UInt32Builder, false, "", "its number in the page: 0 is the document";
+        parent: Option<u32> = UInt32Builder, true, "", "the object that names it; absent for the document";
+        urgency: u8 = UInt8Builder, false, "", "of its request (RFC 9218): 0 is the most urgent, 3 the default";
+        connection: Option<u32> = UInt32Builder, true, "", "the page's connection that carries it, from 0";
+        known_ns: Option<i64> = Int64Builder, true, "ns", "when the client knew of it: its parent was complete";
+        sent_ns: Option<i64> = Int64Builder, true, "ns", "when its request was handed to a connection";
+        first_byte_ns: Option<i64> = Int64Builder, true, "ns", "when the head of its response was there";
+        end_ns: Option<i64> = Int64Builder, true, "ns", "when its last byte could be read";
+        bytes: u64 = UInt64Builder, false, "bytes", "its content, without headers";
+    }
     /// `wires.arrows`: one direction of a link and its packets, from the set-up of the lab to the end of the run (agent, at the end of the run).
     wires {
         interface_index: u32 = UInt32Builder, false, "", "the interface that sends into it";

@@ -58,6 +58,7 @@ PARTS = {
     "mobile": [*ANOTHER, *sweep("links.radio.trace", "lte", "wifi")],
     "quic-vs-tcp": [*ANOTHER],
     "rate-step": [*ANOTHER],
+    "page-loads": [*ANOTHER],
     "real-time": [*ANOTHER],
     "receive-buffers": [*ANOTHER],
     "red-synchronisation": [*ANOTHER],

@@ -1,10 +1,13 @@
 //! Connections of the generators: a pair of sockets, a listener at the flow's destination and one that connects to it.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
-use nix::sys::socket::{Backlog, SockType, SockaddrStorage, accept, listen, setsockopt, sockopt};
+use nix::errno::Errno;
+use nix::sys::socket::{
+    Backlog, SockFlag, SockType, SockaddrStorage, accept, accept4, listen, setsockopt, sockopt,
+};
 
 use super::generator::Setup;
 use super::options;
@@ -31,6 +34,25 @@ impl Listener {
         let fd = accept(self.socket.as_raw_fd()).context("accept")?;
         self.prepare(fd)?;
         Ok(fd)
+    }
+
+    /// Takes the next connection of a listener that does not block, as a socket that does not either; None if no peer has
+    /// connected.
+    pub fn accept_now(&self) -> Result<Option<OwnedFd>> {
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let fd = loop {
+            match accept4(self.socket.as_raw_fd(), flags) {
+                Ok(fd) => break fd,
+                Err(Errno::EAGAIN) => return Ok(None),
+                // The peer gave up before this end took the connection.
+                Err(Errno::ECONNABORTED) => {}
+                Err(e) => return Err(e).context("accept"),
+            }
+        };
+        // SAFETY: accept4 has just made this descriptor, and nothing else owns it.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        self.prepare(fd)?;
+        Ok(Some(socket))
     }
 
     /// Gives a connection that was taken the flow's options again: it does not inherit all (SO_PRIORITY,

@@ -161,6 +161,57 @@ pub struct QuicFields {
     pub resume_ahead_ns: Option<i64>,
 }
 
+/// The fields of a client of HTTP and its server in the lab; the agent draws times and sizes from the seed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct HttpFields {
+    /// tcp, or udp for HTTP/3
+    pub protocol: String,
+    /// 1.1, 2 or 3
+    pub version: String,
+    /// TLS 1.3 over TCP; HTTP/3 always has it
+    pub tls: bool,
+    /// of both ends: the kernel's, or quinn's for HTTP/3
+    pub cc: String,
+    /// of HTTP/1.1 for each page, at most
+    pub most_connections: u16,
+    pub document_bytes: u64,
+    /// of a page, beside its document
+    pub objects: u16,
+    /// levels of objects, each known when its parents are complete
+    pub depth: u16,
+    /// objects of each page that are requested with the urgency 1
+    pub urgent: u16,
+    /// of objects: constant, exponential, pareto, lognormal or empirical
+    pub size_distribution: String,
+    /// the mean
+    pub size_bytes: u64,
+    /// Pareto's exponent; the deviation of a log-normal size's logarithm
+    pub size_shape: f64,
+    /// points of the empirical distribution, linear between them
+    pub cdf_bytes: Vec<u64>,
+    /// the share of objects that are not larger than each
+    pub cdf_shares: Vec<f64>,
+    /// None: until the flow's end
+    pub pages: Option<u32>,
+    /// each page begins after the one before, and a pause; otherwise as arrivals say
+    pub closed: bool,
+    /// mean of the pauses
+    pub think_ns: i64,
+    pub think_distribution: Distribution,
+    /// a Poisson process; otherwise regular or listed
+    pub poisson: bool,
+    /// mean time between arrivals; None: they are listed
+    pub interval_ns: Option<i64>,
+    /// listed arrivals, from the flow's start
+    pub times_ns: Vec<i64>,
+    /// of HTTP/3: UDP's payload of every full packet
+    pub datagram_size_bytes: u32,
+    /// how long before its start a first connection fetches session tickets; None: it does not resume
+    pub resume_ahead_ns: Option<i64>,
+}
+
 /// The options of iperf3 in the lab, from which the agent makes its command line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]

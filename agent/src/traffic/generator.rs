@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use super::echoes::Echoes;
 use super::flow_stats::FlowStats;
+use super::http_records::HttpRecords;
 use super::quic_records::QuicRecords;
 use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
@@ -47,6 +48,7 @@ pub struct Tables {
     pub datagrams: Arc<Mutex<Datagrams>>,
     pub rate_control: Arc<Mutex<RateControl>>,
     pub quic: Arc<Mutex<QuicRecords>>,
+    pub http: Arc<Mutex<HttpRecords>>,
     pub transfers: Arc<Mutex<Transfers>>,
 }
 

@@ -11,6 +11,8 @@ mod exchange;
 mod fields;
 mod flow_stats;
 mod generator;
+mod http;
+mod http_records;
 mod incast;
 mod iperf3;
 mod media;
@@ -23,6 +25,7 @@ mod pace;
 mod pauses;
 mod ping;
 mod poisson;
+mod ports;
 mod program;
 mod quic;
 mod quic_records;
@@ -36,6 +39,7 @@ mod tcp;
 mod threads;
 mod transfers;
 mod udp;
+mod watch;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -46,6 +50,7 @@ pub use self::socket::try_congestion_control;
 
 use self::flow_stats::FlowStats;
 use self::generator::{Generator, Setup, Tables};
+use self::http_records::HttpRecords;
 use self::quic_records::QuicRecords;
 use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
@@ -71,6 +76,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("incast", incast::prepare),
     ("open_loop", open_loop::prepare),
     ("quic", quic::prepare),
+    ("http", http::prepare),
     ("iperf3", iperf3::prepare),
     ("ping", ping::prepare),
     (command::TOOL, command::prepare),
@@ -90,6 +96,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         datagrams: Arc::new(Mutex::new(Datagrams::create(dir)?)),
         rate_control: Arc::new(Mutex::new(RateControl::new(dir))),
         quic: Arc::new(Mutex::new(QuicRecords::new(dir))),
+        http: Arc::new(Mutex::new(HttpRecords::new(dir))),
         transfers: Arc::new(Mutex::new(Transfers::create(dir)?)),
     };
     let programs: Vec<String> = lab
@@ -174,6 +181,7 @@ impl Flows {
         lock(&self.tables.datagrams).finish()?;
         lock(&self.tables.rate_control).finish()?;
         lock(&self.tables.quic).finish()?;
+        lock(&self.tables.http).finish()?;
         lock(&self.tables.transfers).finish()?;
         Ok(kept)
     }

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
+from netwarp.flows.transfer_size import mean_of
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.modules.named import control_identity, is_file, load_control, place_of
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
 from netwarp.values.fields import DrawnDuration, DrawnPositiveDuration, Model, Name, about, kind
 from netwarp.values.files import folder_in
+from netwarp.values.units import format_duration
 
 
 def _control(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -98,9 +100,31 @@ class FlowBase(Model):
         """Whether all flows of the group share a start phase, and so start at the same instant."""
         return False
 
+    @property
+    def has_own_control(self) -> bool:
+        """Whether its congestion control is its library's, and not the kernel's."""
+        return False
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """Problems among its fields: `(field, sentence)`."""
         yield from ()
+
+    def too_early(self, field: str, ahead_ns: int, does: str, lower: str) -> Iterator[tuple[str, str]]:
+        """The problem of a flow that `does` something `ahead_ns` before its start, if that is not within the run.
+
+        `field` is where the scenario says so, and `lower` the field that sets how long before.
+        """
+        if ahead_ns and not isinstance(self.start, int):
+            yield (
+                field,
+                f"{does} ahead of one start, and `start` is drawn for each flow; give it without a distribution",
+            )
+        elif ahead_ns > (start := mean_of(self.start)):
+            yield (
+                field,
+                f"{does} {format_duration(ahead_ns)} before its start at {format_duration(start)}, which is before the "
+                f"run begins; start it later, or lower `{lower}`",
+            )
 
     def lab_fields(self, path: FlowPath) -> LabObject:
         """The kind's fields in the lab: an object of the class `lab` of its kind."""
@@ -159,6 +183,8 @@ class FlowKind:
     quic: bool = False
     """Whether it is QUIC: its congestion controls are not the kernel's, and its ends write records of their own
     (`quic_acks`, `quic_arrivals`)."""
+    pages: bool = False
+    """Whether it loads pages over HTTP, which `pages` and `objects` record."""
     poisson_arrivals: bool = False
     """Whether its packets are a Poisson process."""
     found: bool = False
@@ -179,6 +205,11 @@ class FlowKind:
     """Fields that are a program and its arguments."""
     argument_fields: tuple[str, ...] = ()
     """Fields that are arguments of a program, among which may be absolute paths of files."""
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether its connections come and go while it lasts."""
+        return self.new_connections or self.pages
 
     def transport_of(self, lab_fields: OwnFields) -> Transport | None:
         """The transport of one flow by its fields in the lab."""

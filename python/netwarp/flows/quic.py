@@ -16,7 +16,9 @@ from netwarp.lab_format.quantities import Text, Time, UInt32, UInt64, Yes, meani
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, QUIC_OVERHEAD_BYTES, UDP_HEADER_BYTES
 from netwarp.values.fields import PositiveDuration, about
 
-_AHEAD_NS = 10**9
+AHEAD_NS = 10**9
+"""How long before its start a flow that resumes fetches its ticket, by default."""
+QuicControl = Literal["cubic", "newreno", "bbr"]
 _TYPES, _FIELDS = option_fields("udp")
 _Streams = Annotated[int, Field(strict=True, ge=1, le=1000)]
 
@@ -41,7 +43,7 @@ class QuicFlow(SizedFlow):
     and server on `to`, both of the library quinn ([quic.md](quic.md)). At its end the client sends nothing more."""
 
     tool: Literal["quic"] = about(TOOL, "quic")
-    cc: Literal["cubic", "newreno", "bbr"] = about(
+    cc: QuicControl = about(
         "The congestion control of both ends: one of quinn's, which are not the kernel's.",
         "bbr",
         refused=["reno"],
@@ -95,11 +97,16 @@ class QuicFlow(SizedFlow):
         __annotations__ |= _TYPES
         vars().update(_FIELDS)
 
+    @property
+    def has_own_control(self) -> bool:
+        """quinn's."""
+        return True
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that the first connection of a flow that resumes does not begin before the run."""
         if self.resume_ahead is not None and not self.zero_rtt:
             yield "resume_ahead", "applies to flows that resume; write zero_rtt = true, or leave `resume_ahead` out"
-        ahead = self.resume_ahead or _AHEAD_NS
+        ahead = self.resume_ahead or AHEAD_NS
         if self.zero_rtt:
             yield from self.too_early("zero_rtt", ahead, "fetches its session ticket", "resume_ahead")
 
@@ -112,7 +119,7 @@ class QuicFlow(SizedFlow):
             streams=self.streams,
             datagram_size_bytes=min(self.datagram_size or room, room),
             gso=self.gso,
-            resume_ahead_ns=(self.resume_ahead or _AHEAD_NS) if self.zero_rtt else None,
+            resume_ahead_ns=(self.resume_ahead or AHEAD_NS) if self.zero_rtt else None,
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:

@@ -100,7 +100,7 @@ def _nodes(network: NetworkGraph, sizes: Sizes, seed: int, real_time: bool) -> I
     scenario = network.scenario
     for name, node in scenario.nodes.items():
         given = {**nat_sysctl(node.nat), **scenario.given_sysctl(name)}
-        closes = any(name in (f.from_, f.to) and kind_of(f.tool).new_connections for f in scenario.flows.values())
+        closes = any(name in (f.from_, f.to) and kind_of(f.tool).reconnects for f in scenario.flows.values())
         sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), given, shared=real_time, closes=closes)
         nat = build_nat(network, name, seed)
         yield LabNode(name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time, nat=nat)

@@ -140,16 +140,17 @@ def _stream(name: str, sizes: Sizes) -> _Stream:
     offered = flow.offered_bytes(path, active_ns)
     transport = kind.transport_of(own)
     is_tcp = transport in (None, "tcp", "sctp")
+    acknowledges = is_tcp or kind.quic or kind.pages
     frame_bytes = flow.frame_bytes(path)
     return _Stream(
         name,
         flow.count * (most if offered is None else offered),
         frame_bytes,
-        0.5 if is_tcp or kind.quic else float(transport == "icmp"),
-        ACK_FRAME_BYTES if is_tcp or kind.quic else frame_bytes,
+        0.5 if acknowledges else float(transport == "icmp"),
+        ACK_FRAME_BYTES if acknowledges else frame_bytes,
         data,
         back,
-        offered is None or is_tcp or kind.quic,
+        offered is None or acknowledges,
         is_tcp,
         kind.quic,
         kind.datagrams,

@@ -32,7 +32,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
         fields = flow.own_fields(sizes.flow_path(group))
-        sockets = socket_options(flow, kind_of(flow.tool).transport)
+        sockets = socket_options(flow, kind_of(flow.tool).transport_of(fields))
         states = flow_timeline(network.scenario, group)
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"

@@ -37,6 +37,11 @@ class EmptyPath:
     ip_version: int
 
     @property
+    def round_trip_ns(self) -> int:
+        """The delays of its links there and back."""
+        return sum(hop.delay_ns for hop in (*self.forward, *self.reverse))
+
+    @property
     def _ack_bytes(self) -> int:
         return ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[self.ip_version] + TCP_HEADER_BYTES
 

@@ -14,7 +14,7 @@ pub const HEAD: u64 = 4;
 const MOST: usize = 1_000_000;
 /// Streams of the flow's seed.
 const TIMES: u64 = 0;
-const SIZES: u64 = 1;
+pub const SIZES: u64 = 1;
 
 /// A transfer to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,30 +26,56 @@ pub struct Arrival {
 
 /// Draws all arrivals of a flow, in order of time.
 pub fn draw(flow: &Flow, fields: &OpenLoopFields) -> Result<Vec<Arrival>> {
-    let sizes = Sizes::new(fields)?;
+    let sizes = Sizes::new(&size_of(fields))?;
     let mut size_draws = Draws::with_stream(flow.seed, SIZES);
     let mut arrivals = Vec::new();
-    for after_ns in times(flow, fields) {
+    for after_ns in times(flow.seed, flow.duration_ns, &when_of(fields)) {
         ensure!(
             arrivals.len() < MOST,
             "more than {MOST} transfers; lower the rate of `arrivals`, or shorten the flow"
         );
         arrivals.push(Arrival {
             start_ns: flow.start_ns + after_ns,
-            bytes: sizes.draw(&mut size_draws),
+            bytes: sizes.draw(&mut size_draws).max(HEAD),
         });
     }
     Ok(arrivals)
 }
 
+fn size_of(fields: &OpenLoopFields) -> Size<'_> {
+    Size {
+        distribution: &fields.size_distribution,
+        bytes: fields.size_bytes,
+        shape: fields.size_shape,
+        cdf_bytes: &fields.cdf_bytes,
+        cdf_shares: &fields.cdf_shares,
+    }
+}
+
+fn when_of(fields: &OpenLoopFields) -> When {
+    When {
+        poisson: fields.poisson,
+        interval_ns: fields.interval_ns,
+        times_ns: fields.times_ns.clone(),
+    }
+}
+
+/// When arrivals come.
+pub struct When {
+    /// A Poisson process; otherwise a regular one, or listed times.
+    pub poisson: bool,
+    /// Mean time between arrivals; None: they are listed.
+    pub interval_ns: Option<i64>,
+    pub times_ns: Vec<i64>,
+}
+
 /// Times of arrivals from the flow's start on, until its duration is over.
-fn times(flow: &Flow, fields: &OpenLoopFields) -> Box<dyn Iterator<Item = i64>> {
-    let end_ns = flow.duration_ns;
-    let within = move |at_ns: &i64| *at_ns < end_ns;
-    let Some(interval_ns) = fields.interval_ns else {
-        return Box::new(fields.times_ns.clone().into_iter().take_while(within));
+pub fn times(seed: u64, duration_ns: i64, when: &When) -> Box<dyn Iterator<Item = i64>> {
+    let within = move |at_ns: &i64| *at_ns < duration_ns;
+    let Some(interval_ns) = when.interval_ns else {
+        return Box::new(when.times_ns.clone().into_iter().take_while(within));
     };
-    if !fields.poisson {
+    if !when.poisson {
         return Box::new(
             (0..)
                 .map(move |n: i64| n.saturating_mul(interval_ns))
@@ -57,7 +83,7 @@ fn times(flow: &Flow, fields: &OpenLoopFields) -> Box<dyn Iterator<Item = i64>> 
         );
     }
     // Intervals are summed before they are rounded, so that rounding does not add up.
-    let mut draws = Draws::with_stream(flow.seed, TIMES);
+    let mut draws = Draws::with_stream(seed, TIMES);
     let mut at_ns = 0.0;
     let arrivals = std::iter::repeat_with(move || {
         at_ns += draws.exponential(interval_ns as f64);
@@ -66,8 +92,17 @@ fn times(flow: &Flow, fields: &OpenLoopFields) -> Box<dyn Iterator<Item = i64>> 
     Box::new(arrivals.take_while(within))
 }
 
+/// A distribution of sizes, as a lab has it.
+pub struct Size<'a> {
+    pub distribution: &'a str,
+    pub bytes: u64,
+    pub shape: f64,
+    pub cdf_bytes: &'a [u64],
+    pub cdf_shares: &'a [f64],
+}
+
 /// A distribution of sizes, in bytes.
-enum Sizes {
+pub enum Sizes {
     Constant(f64),
     Exponential {
         mean: f64,
@@ -87,9 +122,9 @@ enum Sizes {
 }
 
 impl Sizes {
-    fn new(fields: &OpenLoopFields) -> Result<Self> {
-        let (mean, shape) = (fields.size_bytes as f64, fields.size_shape);
-        Ok(match fields.size_distribution.as_str() {
+    pub fn new(size: &Size) -> Result<Self> {
+        let (mean, shape) = (size.bytes as f64, size.shape);
+        Ok(match size.distribution {
             "constant" => Self::Constant(mean),
             "exponential" => Self::Exponential { mean },
             "pareto" => Self::Pareto {
@@ -101,16 +136,16 @@ impl Sizes {
                 sigma: shape,
             },
             "empirical" => Self::Empirical(
-                (fields.cdf_bytes.iter().map(|&size| size as f64))
-                    .zip(fields.cdf_shares.iter().copied())
+                (size.cdf_bytes.iter().map(|&size| size as f64))
+                    .zip(size.cdf_shares.iter().copied())
                     .collect(),
             ),
             other => bail!("this agent has no distribution of sizes {other:?}"),
         })
     }
 
-    /// Draws a size: at least `HEAD`.
-    fn draw(&self, draws: &mut Draws) -> u64 {
+    /// Draws a size of at least one byte.
+    pub fn draw(&self, draws: &mut Draws) -> u64 {
         let size = match self {
             Self::Constant(size) => *size,
             Self::Exponential { mean } => draws.exponential(*mean),
@@ -118,7 +153,7 @@ impl Sizes {
             Self::LogNormal { median, sigma } => median * (sigma * draws.normal()).exp(),
             Self::Empirical(points) => quantile(points, draws.uniform()),
         };
-        size.round().clamp(HEAD as f64, 1e15) as u64
+        size.round().clamp(1.0, 1e15) as u64
     }
 }
 

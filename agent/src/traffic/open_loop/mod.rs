@@ -5,11 +5,10 @@
 //! and a thread for each would need memory that the machine may lack. The receiver closes a connection when it has all
 //! bytes, so that it keeps the TIME_WAIT state, and the sender's ports are free for later connections.
 
-mod arrivals;
+pub mod arrivals;
 mod shared;
 mod sink;
 mod source;
-mod watch;
 
 use std::sync::{Arc, Mutex};
 

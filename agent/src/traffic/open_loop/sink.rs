@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{MsgFlags, SockFlag, accept4, recv};
+use nix::sys::socket::{MsgFlags, recv};
 
 use super::arrivals::{Arrival, HEAD, number_in};
 use super::shared::Shared;
-use super::watch::Watch;
 use crate::time::monotonic_ns;
 use crate::traffic::connection::Listener;
 use crate::traffic::tcp;
 use crate::traffic::threads::lock;
+use crate::traffic::watch::Watch;
 
 /// A connection whose transfer is not complete.
 struct Incoming {
@@ -61,18 +61,8 @@ impl Sink {
     }
 
     fn accept(&mut self) -> Result<()> {
-        loop {
-            let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-            let fd = match accept4(self.listener.socket.as_raw_fd(), flags) {
-                Ok(fd) => fd,
-                Err(Errno::EAGAIN) => return Ok(()),
-                // The peer gave up before this end took the connection.
-                Err(Errno::ECONNABORTED) => continue,
-                Err(e) => return Err(e).context("accept"),
-            };
-            // SAFETY: accept4 has just made this descriptor, and nothing else owns it.
-            let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-            self.listener.prepare(fd)?;
+        while let Some(socket) = self.listener.accept_now()? {
+            let fd = socket.as_raw_fd();
             self.watch.add(
                 fd,
                 EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET,
@@ -84,6 +74,7 @@ impl Sink {
             };
             self.open.insert(fd, incoming);
         }
+        Ok(())
     }
 
     /// Takes what has arrived on a connection; true if nothing more is to come.

@@ -7,25 +7,21 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{MsgFlags, SockaddrStorage, connect, recv, send, setsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use super::arrivals::{Arrival, HEAD, head_of};
 use super::shared::Shared;
-use super::watch::Watch;
 use crate::time::monotonic_ns;
 use crate::traffic::connection::Opening;
+use crate::traffic::ports::Ports;
 use crate::traffic::socket::tcp_info;
 use crate::traffic::tcp;
 use crate::traffic::threads::lock;
+use crate::traffic::watch::Watch;
 use netwarp_records::sockets::TcpInfo;
-
-/// The ports of connections, one after the other: all above those at which flows listen. The kernel would choose among
-/// fewer, at random, so that two connections of a run would soon have the same five-tuple.
-const PORTS: std::ops::RangeInclusive<u16> = 16_384..=65_535;
 
 /// A connection whose bytes are not all handed to the kernel, or not all taken by the receiver.
 struct Outgoing {
@@ -36,15 +32,12 @@ struct Outgoing {
 }
 
 pub struct Source {
-    opening: Opening,
-    local: IpAddr,
-    to: SocketAddr,
+    ports: Ports,
     watch: Watch,
     timer: TimerFd,
     shared: Shared,
     /// Number of the next arrival.
     next: usize,
-    next_port: u16,
     open: HashMap<RawFd, Outgoing>,
 }
 
@@ -54,14 +47,11 @@ impl Source {
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)?;
         watch.add(timer.as_fd().as_raw_fd(), EpollFlags::EPOLLIN)?;
         Ok(Self {
-            opening,
-            local,
-            to,
+            ports: Ports::new(opening, local, to),
             watch,
             timer,
             shared,
             next: 0,
-            next_port: *PORTS.start(),
             open: HashMap::new(),
         })
     }
@@ -110,7 +100,7 @@ impl Source {
 
     /// Begins to connect.
     fn begin(&mut self, arrival: Arrival) -> Result<()> {
-        let socket = self.connecting()?;
+        let socket = self.ports.connecting()?;
         let fd = socket.as_raw_fd();
         // A socket that is not connecting yet would report at once that it is not connected.
         let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
@@ -124,34 +114,6 @@ impl Source {
         };
         self.open.insert(fd, outgoing);
         Ok(())
-    }
-
-    /// A socket that has sent its SYN, from the next port that is free.
-    fn connecting(&mut self) -> Result<OwnedFd> {
-        let mut error = Errno::EADDRNOTAVAIL;
-        for _ in PORTS {
-            let port = self.next_port;
-            self.next_port = port.checked_add(1).unwrap_or(*PORTS.start());
-            let socket = match self.opening.socket(SocketAddr::new(self.local, port)) {
-                Ok(socket) => socket,
-                Err(e) if e.downcast_ref() == Some(&Errno::EADDRINUSE) => continue,
-                Err(e) => return Err(e),
-            };
-            fcntl(&socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-            setsockopt(&socket, sockopt::TcpNoDelay, &true)?;
-            match connect(socket.as_raw_fd(), &SockaddrStorage::from(self.to)) {
-                Ok(()) | Err(Errno::EINPROGRESS) => return Ok(socket),
-                Err(e @ (Errno::EADDRNOTAVAIL | Errno::EADDRINUSE)) => error = e,
-                Err(e) => return Err(e).with_context(|| format!("cannot connect to {}", self.to)),
-            }
-        }
-        Err(error).with_context(|| {
-            format!(
-                "all {} ports of {} have connections",
-                PORTS.len(),
-                self.local
-            )
-        })
     }
 
     /// Sends what the kernel takes, and closes a connection that has ended.

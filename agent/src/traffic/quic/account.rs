@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use anyhow::Result;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::traffic::flow_stats::FlowStats;
+use crate::traffic::threads::{lock, spawn_deep};
 
 /// Totals of a flow; times from t0.
 #[derive(Default)]
@@ -72,3 +74,37 @@ impl Ending {
 
 /// The account of a flow and its two ends.
 pub type Shared = Arc<Mutex<Account>>;
+
+/// A thread at one end of a flow.
+pub struct End {
+    pub ending: Arc<Ending>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl End {
+    /// Starts its thread, whose error becomes the flow's.
+    pub fn start(
+        name: String,
+        ending: Arc<Ending>,
+        account: Shared,
+        work: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Result<Self> {
+        let thread = spawn_deep(name, move || {
+            if let Err(e) = work() {
+                lock(&account).error = Some(format!("{e:#}"));
+            }
+        })?;
+        Ok(Self {
+            ending,
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends the thread, which writes no record from then on.
+    pub fn end(&mut self) {
+        self.ending.end();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,43 +1,39 @@
 //! `quic`: one QUIC connection that always has something to send, until its time is over or its bytes are sent. Both ends
 //! are quinn-proto, which has neither I/O nor a clock; each end's thread drives it over a UDP socket of its node.
 
-mod account;
+pub mod account;
 mod certificate;
-mod driver;
+pub mod driver;
 mod incoming;
 mod observed;
 mod outgoing;
 mod receiver;
 mod sender;
-mod settings;
-mod socket;
-mod tls;
+pub mod settings;
+pub mod socket;
+pub mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use anyhow::Result;
 use quinn_proto::{ClientConfig, ServerConfig};
 
-use self::account::{Ending, Shared};
+use self::account::{End, Ending, Shared};
 use self::driver::Driver;
 use self::outgoing::Outgoing;
 use self::receiver::Receiver;
 use self::sender::Sender;
-use self::settings::Side;
+use self::settings::{Settings, Side};
 use self::socket::UdpSocket;
 use self::tls::Tickets;
 use super::fields::QuicFields;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
-use super::threads::{lock, spawn_deep};
+use super::threads::lock;
 
-/// A thread at one end of a flow.
-struct End {
-    ending: Arc<Ending>,
-    thread: Option<JoinHandle<()>>,
-}
+/// The application protocol (ALPN).
+const PROTOCOL: &[u8] = b"netwarp";
 
 /// The ends of a flow that are on this machine.
 struct Quic {
@@ -60,6 +56,15 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     }))
 }
 
+fn settings_of(fields: &QuicFields) -> Settings<'_> {
+    Settings {
+        cc: &fields.cc,
+        datagram_bytes: fields.datagram_size_bytes,
+        streams: fields.streams,
+        gso: fields.gso,
+    }
+}
+
 fn receiver(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option<End>> {
     let Some(node) = setup.destination() else {
         return Ok(None);
@@ -67,9 +72,10 @@ fn receiver(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Opti
     let (flow, ending) = (setup.flow, Arc::new(Ending::new()?));
     let local = SocketAddr::new(flow.destination, flow.destination_port);
     let socket = node.run(|| UdpSocket::open(flow, local, None, fields.datagram_size_bytes))??;
-    let mut server = ServerConfig::with_crypto(Arc::new(tls::server()?));
-    server.transport_config(Arc::new(settings::transport(fields, None)?));
-    let config = settings::endpoint(fields, flow.seed, Side::Server)?;
+    let mut server = ServerConfig::with_crypto(Arc::new(tls::quic_server(PROTOCOL)?));
+    let settings = settings_of(fields);
+    server.transport_config(Arc::new(settings.transport(None)?));
+    let config = settings.endpoint(flow.seed, Side::Server)?;
     let wakeup = Arc::clone(&ending.wakeup);
     let mut receiver = Receiver {
         driver: Driver::new(config, Some(server), socket, wakeup)?,
@@ -100,10 +106,10 @@ fn sender(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option
     let socket =
         node.run(|| UdpSocket::open(flow, local, Some(to), fields.datagram_size_bytes))??;
     let (tickets, log) = (Arc::<Tickets>::default(), observed::Log::default());
-    let mut client = ClientConfig::new(Arc::new(tls::client(&tickets)?));
-    let transport = settings::transport(fields, Some(Arc::clone(&log)))?;
-    client.transport_config(Arc::new(transport));
-    let config = settings::endpoint(fields, flow.seed, Side::Client)?;
+    let mut client = ClientConfig::new(Arc::new(tls::quic_client(PROTOCOL, Some(&tickets))?));
+    let settings = settings_of(fields);
+    client.transport_config(Arc::new(settings.transport(Some(Arc::clone(&log)))?));
+    let config = settings.endpoint(flow.seed, Side::Client)?;
     let wakeup = Arc::clone(&ending.wakeup);
     let mut sender = Sender {
         driver: Driver::new(config, None, socket, wakeup)?,
@@ -125,34 +131,6 @@ fn sender(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option
         sender.run()
     })
     .map(Some)
-}
-
-impl End {
-    /// Starts its thread, whose error becomes the flow's.
-    fn start(
-        name: String,
-        ending: Arc<Ending>,
-        account: Shared,
-        mut work: impl FnMut() -> Result<()> + Send + 'static,
-    ) -> Result<Self> {
-        let thread = spawn_deep(name, move || {
-            if let Err(e) = work() {
-                lock(&account).error = Some(format!("{e:#}"));
-            }
-        })?;
-        Ok(Self {
-            ending,
-            thread: Some(thread),
-        })
-    }
-
-    /// Ends the thread, which writes no record from then on.
-    fn end(&mut self) {
-        self.ending.end();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 impl Generator for Quic {

@@ -12,7 +12,6 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use ring::hmac;
 
 use super::observed::{Log, Observed};
-use crate::traffic::fields::QuicFields;
 
 /// Bytes of the largest datagram that each path must carry (RFC 9000, section 14).
 const LEAST_DATAGRAM: u16 = 1200;
@@ -26,52 +25,65 @@ pub enum Side {
     Server,
 }
 
-/// The settings of an endpoint: its random numbers are those of the flow's seed.
-pub fn endpoint(fields: &QuicFields, seed: u64, side: Side) -> Result<EndpointConfig> {
-    let mut stream = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-    stream.set_stream(match side {
-        Side::Client => 1,
-        Side::Server => 2,
-    });
-    let mut draw = || {
-        let mut bytes = [0_u8; 32];
-        stream.fill_bytes(&mut bytes);
-        bytes
-    };
-    let reset = hmac::Key::new(hmac::HMAC_SHA256, &draw());
-    let mut config = EndpointConfig::new(Arc::new(reset));
-    config.rng_seed(Some(draw()));
-    config.max_udp_payload_size(datagram_size(fields)?)?;
-    Ok(config)
+/// What a flow decides.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    pub cc: &'a str,
+    /// UDP payload of every full packet.
+    pub datagram_bytes: u32,
+    /// Streams of one direction that the peer may have open at once; of two directions as many as quinn lets it, 100.
+    pub streams: u16,
+    pub gso: bool,
 }
 
-/// The settings of connections. Datagrams have one size from the first on: quinn would begin with 1200 bytes and look
-/// for more, so that a flow's packets were of several sizes.
-pub fn transport(fields: &QuicFields, log: Option<Log>) -> Result<TransportConfig> {
-    let size = datagram_size(fields)?;
-    let mut config = TransportConfig::default();
-    config
-        .initial_mtu(size)
-        .min_mtu(size)
-        .mtu_discovery_config(None)
-        .max_idle_timeout(None)
-        .stream_receive_window(VarInt::from_u64(WINDOW)?)
-        .receive_window(VarInt::from_u64(WINDOW)?)
-        .max_concurrent_uni_streams(VarInt::from_u32(fields.streams.into()))
-        .enable_segmentation_offload(fields.gso);
-    let control = Control::named(&fields.cc)?;
-    config.congestion_controller_factory(Arc::new(Factory { control, log }));
-    Ok(config)
-}
+impl Settings<'_> {
+    /// The settings of an endpoint: its random numbers are those of the flow's seed.
+    pub fn endpoint(&self, seed: u64, side: Side) -> Result<EndpointConfig> {
+        let mut stream = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        stream.set_stream(match side {
+            Side::Client => 1,
+            Side::Server => 2,
+        });
+        let mut draw = || {
+            let mut bytes = [0_u8; 32];
+            stream.fill_bytes(&mut bytes);
+            bytes
+        };
+        let reset = hmac::Key::new(hmac::HMAC_SHA256, &draw());
+        let mut config = EndpointConfig::new(Arc::new(reset));
+        config.rng_seed(Some(draw()));
+        config.max_udp_payload_size(self.datagram_size()?)?;
+        Ok(config)
+    }
 
-fn datagram_size(fields: &QuicFields) -> Result<u16> {
-    let size = fields.datagram_size_bytes;
-    ensure!(
-        size >= LEAST_DATAGRAM.into(),
-        "QUIC needs datagrams of {LEAST_DATAGRAM} bytes (RFC 9000, section 14), and one packet of its path has room for \
+    /// The settings of connections. Datagrams have one size from the first on: quinn would begin with 1200 bytes and look
+    /// for more, so that a flow's packets were of several sizes.
+    pub fn transport(&self, log: Option<Log>) -> Result<TransportConfig> {
+        let size = self.datagram_size()?;
+        let mut config = TransportConfig::default();
+        config
+            .initial_mtu(size)
+            .min_mtu(size)
+            .mtu_discovery_config(None)
+            .max_idle_timeout(None)
+            .stream_receive_window(VarInt::from_u64(WINDOW)?)
+            .receive_window(VarInt::from_u64(WINDOW)?)
+            .max_concurrent_uni_streams(VarInt::from_u32(self.streams.into()))
+            .enable_segmentation_offload(self.gso);
+        let control = Control::named(self.cc)?;
+        config.congestion_controller_factory(Arc::new(Factory { control, log }));
+        Ok(config)
+    }
+
+    fn datagram_size(&self) -> Result<u16> {
+        let size = self.datagram_bytes;
+        ensure!(
+            size >= LEAST_DATAGRAM.into(),
+            "QUIC needs datagrams of {LEAST_DATAGRAM} bytes (RFC 9000, section 14), and one packet of its path has room for \
          {size}; raise the MTU of the links on its path"
-    );
-    Ok(u16::try_from(size)?)
+        );
+        Ok(u16::try_from(size)?)
+    }
 }
 
 /// quinn's congestion controls.

@@ -22,27 +22,44 @@ use crate::traffic::threads::lock;
 
 /// The name that the client asks for.
 pub const SERVER_NAME: &str = "netwarp";
-/// The application protocol (ALPN).
-const PROTOCOL: &[u8] = b"netwarp";
 /// A server accepts 0-RTT in QUIC only with this limit, which QUIC itself replaces (RFC 9001, section 4.6.1).
 const UNLIMITED_EARLY_DATA: u32 = u32::MAX;
 
-/// The server's side.
-pub fn server() -> Result<QuicServerConfig> {
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certificate::key()));
-    let mut config = ServerConfig::builder_with_provider(provider_of_lab())
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(vec![own_certificate()?], key)?;
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+/// The server's side of QUIC, for an application protocol (ALPN).
+pub fn quic_server(protocol: &[u8]) -> Result<QuicServerConfig> {
+    let mut config = server(protocol)?;
     config.max_early_data_size = UNLIMITED_EARLY_DATA;
     config
         .try_into()
         .context("cipher suite of QUIC's first packets")
 }
 
-/// The client's side, which keeps its session tickets in `tickets`.
-pub fn client(tickets: &Arc<Tickets>) -> Result<QuicClientConfig> {
+/// The client's side of QUIC, which resumes connections if it has a place for its session tickets.
+pub fn quic_client(protocol: &[u8], tickets: Option<&Arc<Tickets>>) -> Result<QuicClientConfig> {
+    let mut config = client(protocol)?;
+    if let Some(tickets) = tickets {
+        config.enable_early_data = true;
+        let store: Arc<dyn ClientSessionStore> = Arc::<Tickets>::clone(tickets);
+        config.resumption = Resumption::store(store);
+    }
+    config
+        .try_into()
+        .context("cipher suite of QUIC's first packets")
+}
+
+/// The server's side, for an application protocol (ALPN).
+pub fn server(protocol: &[u8]) -> Result<ServerConfig> {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certificate::key()));
+    let mut config = ServerConfig::builder_with_provider(provider_of_lab())
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(vec![own_certificate()?], key)?;
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok(config)
+}
+
+/// The client's side, whose handshakes are all full ones.
+pub fn client(protocol: &[u8]) -> Result<ClientConfig> {
     let provider = provider_of_lab();
     let verifier = OwnCertificate {
         expected: own_certificate()?,
@@ -53,13 +70,9 @@ pub fn client(tickets: &Arc<Tickets>) -> Result<QuicClientConfig> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    config.enable_early_data = true;
-    let store: Arc<dyn ClientSessionStore> = Arc::<Tickets>::clone(tickets);
-    config.resumption = Resumption::store(store);
-    config
-        .try_into()
-        .context("cipher suite of QUIC's first packets")
+    config.alpn_protocols = vec![protocol.to_vec()];
+    config.resumption = Resumption::disabled();
+    Ok(config)
 }
 
 fn own_certificate() -> Result<CertificateDer<'static>> {

@@ -23,6 +23,7 @@ from netwarp.analysis.flow.media import (
     playout_metrics,
     target_mean_mbps,
 )
+from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
 from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, quic_metrics
 from netwarp.analysis.flow.senders import Sender, load_senders
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
@@ -58,6 +59,7 @@ class FlowData:
     playout: Playout | None = None
     rate_control: RateControl | None = None
     quic: Quic | None = None
+    pages: Pages | None = None
     lost_of: tuple[int, int] | None = None  # lost datagrams and their total, for datagrams without numbers
 
     @property
@@ -93,7 +95,7 @@ class FlowData:
         connections = self.sender.each if self.sender else ()
         for one in connections:
             kind = self.flow.kind
-            ends = (kind.owns_sockets or kind.new_connections) and len(connections) > 1 and len(one.times_ns) > 0
+            ends = (kind.owns_sockets or kind.reconnects) and len(connections) > 1 and len(one.times_ns) > 0
             last_ns = min(int(one.times_ns[-1]), self.window.end_ns) if ends else self.window.end_ns
             yield one, Window(self.window.start_ns, last_ns)
 
@@ -205,7 +207,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out.
     """
     description = run.description
-    quics = load_quic(run)
+    quics, pages = load_quic(run), load_pages(run)
     senders = load_senders(run, description.flows) | {n: one.sender for n, one in quics.items() if one.sender}
     senders |= load_logged(run)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
@@ -248,6 +250,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 playout=playouts.get(flow.id),
                 rate_control=controls.get(flow.id),
                 quic=quics.get(flow.id),
+                pages=pages.get(flow.id),
                 lost_of=losses.get(flow.id),
             )
         )
@@ -319,6 +322,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         **playout_metrics([of for data in flows if (of := data.played()) is not None]),
         "media_rate_mbps_mean": target_mean_mbps([(c, data.window) for data in flows if (c := data.rate_control)]),
         **quic_metrics([begun for data in flows if (begun := data.handshake()) is not None]),
+        **page_metrics([(data.pages, data.window) for data in flows if data.pages is not None]),
         **_transfer_metrics(flows),
         **completion_metrics([found for data in flows if (found := data.completions()) is not None]),
         **passage_metrics([data.transits for data in flows if data.transits is not None]),

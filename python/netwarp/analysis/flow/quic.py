@@ -117,11 +117,10 @@ class Handshake:
 def handshake(quic: Quic, start_ns: int, connect_ns: object) -> Handshake:
     """Return how a flow began, from its records and the account of its client."""
     path, arrived = quic.path, quic.arrived
-    delays_ns = sum(hop.delay_ns for hop in (*path.forward, *path.reverse)) if path else 0
     return Handshake(
         connected_ns=connect_ns - start_ns if isinstance(connect_ns, int) else None,
         first_data_ns=int(arrived.times_ns[0]) - start_ns if arrived is not None else None,
-        round_trip_ns=delays_ns or None,
+        round_trip_ns=(path.round_trip_ns or None) if path else None,
     )
 
 

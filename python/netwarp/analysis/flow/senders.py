@@ -142,7 +142,7 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     )
     found: dict[int, Sender] = {}
     for flow in flows:
-        if flow.kind.new_connections:
+        if flow.kind.reconnects:
             mine = pl.col("tuple_id").is_in([number for number, flow_id in flow_of.items() if flow_id == flow.id])
             if (acks := frame.filter(mine)).height:
                 found[flow.id] = _passing(Passing.of(acks))

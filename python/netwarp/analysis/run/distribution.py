@@ -12,7 +12,7 @@ from netwarp.stats import censoring
 from netwarp.stats.weighting import TimeWeighted, Window, pool, time_weighted
 from netwarp.store.rundir import RunDir
 
-COMPLETION = "completion_ms"
+COMPLETION, PAGE_LOAD = "completion_ms", "page_load_ms"
 
 DISTRIBUTED = {one.stem: (scope, one.spread) for scope, entries in CATALOGUE.items() for one in entries if one.spread}
 """The distributed quantities: stem → (scope, the whole of which a value has a share)."""
@@ -35,6 +35,8 @@ def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) ->
     of_name = {name: [data for data in flows if name in (data.flow.name, data.flow.group)] for name in names}
     if stem == COMPLETION:
         return {name: _completions(found) for name, found in of_name.items()}
+    if stem == PAGE_LOAD:
+        return {name: _page_loads(found) for name, found in of_name.items()}
     return {
         name: pool([data.rtts_ms() if stem == "rtt_ms" else data.state(stem) for data in found])
         for name, found in of_name.items()
@@ -43,6 +45,11 @@ def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) ->
 
 def _completions(flows: Sequence[FlowData]) -> TimeWeighted:
     parts = [data.transfers.durations_ms(data.window) for data in flows if data.transfers is not None]
+    return censoring.held(censoring.together(parts))
+
+
+def _page_loads(flows: Sequence[FlowData]) -> TimeWeighted:
+    parts = [data.pages.loads.durations_ms(data.window) for data in flows if data.pages is not None]
     return censoring.held(censoring.together(parts))
 
 

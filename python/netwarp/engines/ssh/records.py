@@ -37,6 +37,8 @@ _TIMES: Mapping[str, Sequence[str]] = {
     "quic_acks": ["time_ns"],
     "quic_arrivals": ["time_ns"],
     "transfers": ["start_ns", "end_ns"],
+    "pages": ["start_ns", "connected_ns", "first_byte_ns", "end_ns"],
+    "objects": ["known_ns", "sent_ns", "first_byte_ns", "end_ns"],
 }
 """The columns with times by the clock of the node that wrote them."""
 _OWN = ("run.json", OUTCOME)

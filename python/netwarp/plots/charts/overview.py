@@ -43,8 +43,9 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
     have = {scope: set(part["metric"].to_list()) for (scope,), part in summary.group_by("scope")}
     chosen = list(_overview(have))
     many = {scope: len(names_of(summary, scope, metric)) > 1 for scope, metric in chosen}
-    if "completion_ms_p50" in have.get("flow", ()) and not axes:
-        yield Wish("flow.completion_ms", (NAME,))  # the distribution of each group's times
+    for times in ("completion_ms", "page_load_ms"):
+        if f"{times}_p50" in have.get("flow", ()) and not axes:
+            yield Wish(f"flow.{times}", (NAME,))  # the distribution of each group's times
     for scope, metric in chosen if axes or seeds > 1 else ():
         together = (NAME,) if scope == "flow" and many[scope] and len(axes) < 2 else ()
         by = (*axes, *together) or (SEED,)
@@ -53,7 +54,7 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
         for scope, metric in chosen[:2]:
             if numbers_of(summary[axes[1]].unique(maintain_order=True).to_list()) is None or seeds >= _BOXES_FROM:
                 yield Wish(f"{scope}.{metric}", axes, "heatmap")
-    for metric in ("flow.rtt_ms", "queue.sojourn_ms", "flow.completion_ms"):
+    for metric in ("flow.rtt_ms", "queue.sojourn_ms", "flow.completion_ms", "flow.page_load_ms"):
         yield Wish(metric, axes[:2] or (NAME,))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from netwarp.flows import FlowBase, kind_of
+from netwarp.flows import FlowBase
 from netwarp.scenario.check.qdiscs import kind
 from netwarp.scenario.model import Change, Link, Node, Tuner
 from netwarp.scenario.source import Keys
@@ -43,7 +43,7 @@ def kernel_features(key: Keys, section: Any) -> Iterator[tuple[Keys, KernelFeatu
                 if isinstance(item, Change):
                     yield from _queues((*key, number), item)
         case _:
-            is_own = isinstance(section, FlowBase) and kind_of(section.tool).quic
+            is_own = isinstance(section, FlowBase) and section.has_own_control
             if isinstance(cc := getattr(section, "cc", None), str) and not is_own:
                 yield (*key, "cc"), KernelFeature("congestion control", cc)
 

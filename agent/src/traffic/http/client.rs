@@ -1,0 +1,173 @@
+//! The client: loads pages, one after the other or as they arrive.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use anyhow::{Context, Result, bail, ensure};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use quinn_proto::VarInt;
+
+use super::pages::{Pages, Planned};
+use super::session::{Connector, Place, Session, Way};
+use super::tasks::Timers;
+use crate::lab::Flow;
+use crate::time::monotonic_ns;
+use crate::traffic::draws::Draws;
+use crate::traffic::fields::HttpFields;
+use crate::traffic::open_loop::arrivals::{When, times};
+use crate::traffic::quic::account::{Ending, Shared};
+use crate::traffic::quic::tls::Tickets;
+use crate::traffic::threads::lock;
+
+/// The stream of the flow's seed that its pauses are drawn from.
+const PAUSES: u64 = 2;
+const NO_ERROR: VarInt = VarInt::from_u32(0x100);
+
+/// What loads pages.
+pub struct Client {
+    pub connector: Rc<Connector>,
+    pub timers: Timers,
+    pub fields: HttpFields,
+    pub flow: Flow,
+    pub t0_ns: i64,
+    pub pages: RefCell<Pages>,
+    pub tickets: Arc<Tickets>,
+    pub account: Shared,
+    pub ending: Arc<Ending>,
+}
+
+impl Client {
+    /// Loads all pages.
+    pub async fn run(self: Rc<Self>) {
+        if let Err(e) = self.load_all().await {
+            lock(&self.account).error.get_or_insert(format!("{e:#}"));
+        }
+    }
+
+    async fn load_all(self: &Rc<Self>) -> Result<()> {
+        let start_ns = self.t0_ns + self.flow.start_ns;
+        if let Some(ahead_ns) = self.fields.resume_ahead_ns {
+            self.timers.sleep_until(start_ns - ahead_ns).await;
+            self.fetch_tickets(start_ns).await?;
+        }
+        self.timers.sleep_until(start_ns).await;
+        let most = self.fields.pages.map_or(usize::MAX, |pages| pages as usize);
+        match self.fields.closed {
+            true => self.load_in_turn(most).await,
+            false => self.load_as_they_arrive(most, start_ns).await,
+        }
+    }
+
+    async fn load_in_turn(&self, most: usize) -> Result<()> {
+        let mut draws = Draws::with_stream(self.flow.seed, PAUSES);
+        let (mean, shape) = (self.fields.think_ns as f64, self.fields.think_distribution);
+        for _ in 0..most {
+            if self.ending.is_stopped() {
+                break;
+            }
+            self.load().await;
+            let pause_ns = draws.value(mean, shape) as i64;
+            let log = &self.connector.log;
+            self.timers
+                .sleep_until(self.t0_ns + log.now_ns() + pause_ns)
+                .await;
+        }
+        Ok(())
+    }
+
+    async fn load_as_they_arrive(self: &Rc<Self>, most: usize, start_ns: i64) -> Result<()> {
+        let when = When {
+            poisson: self.fields.poisson,
+            interval_ns: self.fields.interval_ns,
+            times_ns: self.fields.times_ns.clone(),
+        };
+        for after_ns in times(self.flow.seed, self.flow.duration_ns, &when).take(most) {
+            self.timers.sleep_until(start_ns + after_ns).await;
+            if self.ending.is_stopped() {
+                break;
+            }
+            let client = Rc::clone(self);
+            self.connector
+                .spawner
+                .start(async move { client.load().await })?;
+        }
+        Ok(())
+    }
+
+    /// Loads the next page. One that the network lets fail is a result; other errors are the flow's.
+    async fn load(&self) {
+        let plan = self.pages.borrow_mut().draw();
+        let page = self.connector.log.begin(&plan);
+        if let Err(e) = self.load_page(page, &plan).await
+            && !has_timed_out(&e)
+        {
+            let mut account = lock(&self.account);
+            account.error.get_or_insert(format!("page {page}: {e:#}"));
+        }
+    }
+
+    async fn load_page(&self, page: usize, plan: &[Planned]) -> Result<()> {
+        self.connector.log.know(page, 0);
+        let session = self.connector.session(page).await?;
+        let mut under_way = FuturesUnordered::new();
+        under_way.push(self.fetch(&session, plan, Place { page, object: 0 }));
+        while let Some(fetched) = under_way.next().await {
+            let known = fetched?;
+            for (object, planned) in plan.iter().enumerate() {
+                if planned.parent == Some(known) {
+                    under_way.push(self.fetch(&session, plan, Place { page, object }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches an object, and returns its number.
+    async fn fetch(&self, session: &Session, plan: &[Planned], at: Place) -> Result<usize> {
+        let log = &self.connector.log;
+        log.know(at.page, at.object);
+        let planned = *plan
+            .get(at.object)
+            .context("an object that its page lacks")?;
+        self.connector.fetch(session, planned, at).await?;
+        *lock(&self.account).received_bytes.get_or_insert(0) += planned.bytes;
+        Ok(at.object)
+    }
+
+    /// Connects for session tickets, until the flow's start, and closes the connection again.
+    async fn fetch_tickets(&self, start_ns: i64) -> Result<()> {
+        let Way::Quic { endpoint, config } = &self.connector.way else {
+            bail!("only QUIC resumes connections");
+        };
+        let (number, link) = endpoint.connect(config.clone(), self.connector.to).await?;
+        poll_fn(|cx| {
+            let waits = self.tickets.is_empty() && monotonic_ns() < start_ns;
+            if waits {
+                link.turn(cx);
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
+        endpoint.close(number, NO_ERROR, b"");
+        ensure!(
+            !self.tickets.is_empty(),
+            "the first connection had no session ticket when the flow began, so that nothing could leave in 0-RTT; make \
+             `resume_ahead` longer: a ticket takes two round trips"
+        );
+        Ok(())
+    }
+}
+
+/// Whether TCP gave up because its peer did not answer.
+fn has_timed_out(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::TimedOut)
+}

@@ -1,0 +1,273 @@
+"""`http`: loads of pages over HTTP/1.1, HTTP/2 or HTTP/3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field
+
+from netwarp.flows.arrivals import ArrivalsField
+from netwarp.flows.kind import TOOL, CongestionControl, FlowKind, FlowPath, Transport
+from netwarp.flows.options import given_options
+from netwarp.flows.quic import AHEAD_NS, QuicControl
+from netwarp.flows.tcp import TcpFlow
+from netwarp.flows.transfer_size import TransferSize, TransferSizeField
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.own_fields import OwnFields
+from netwarp.lab_format.quantities import Share, Text, Time, UInt32, UInt64, Yes, meaning
+from netwarp.values.constants import UDP_HEADER_BYTES
+from netwarp.values.fields import (
+    Distribution,
+    DurationDistribution,
+    PositiveDuration,
+    PositiveSize,
+    Shape,
+    about,
+)
+
+_OPEN = 200
+"""Connections for which the machine has memory if pages begin whether or not earlier ones are complete."""
+_Count = Annotated[int, Field(strict=True, ge=0, le=1000)]
+_Some = Annotated[int, Field(strict=True, ge=1, le=1000)]
+
+
+def _version(value: object) -> object:
+    """A version that is written as a number, as on a command line: 1.1, 2 or 3."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpFields(LabObject):
+    """The fields of a client of HTTP and its server in the lab; the agent draws times and sizes from the seed."""
+
+    protocol: Annotated[Text, meaning("tcp, or udp for HTTP/3")]
+    version: Annotated[Text, meaning("1.1, 2 or 3")]
+    tls: Annotated[Yes, meaning("TLS 1.3 over TCP; HTTP/3 always has it")]
+    cc: Annotated[Text, meaning("of both ends: the kernel's, or quinn's for HTTP/3")]
+    most_connections: Annotated[_Some, meaning("of HTTP/1.1 for each page, at most")]
+    document_bytes: UInt64
+    objects: Annotated[_Count, meaning("of a page, beside its document")]
+    depth: Annotated[_Some, meaning("levels of objects, each known when its parents are complete")]
+    urgent: Annotated[_Count, meaning("objects of each page that are requested with the urgency 1")]
+    size_distribution: Annotated[Text, meaning("of objects: constant, exponential, pareto, lognormal or empirical")]
+    size_bytes: Annotated[UInt64, meaning("the mean")]
+    size_shape: Annotated[float, meaning("Pareto's exponent; the deviation of a log-normal size's logarithm")]
+    cdf_bytes: Annotated[tuple[UInt64, ...], meaning("points of the empirical distribution, linear between them")]
+    cdf_shares: Annotated[tuple[Share, ...], meaning("the share of objects that are not larger than each")]
+    pages: Annotated[UInt32 | None, meaning("null: until the flow's end")]
+    closed: Annotated[Yes, meaning("each page begins after the one before, and a pause; otherwise as arrivals say")]
+    think_ns: Annotated[Time, meaning("mean of the pauses")]
+    think_distribution: Shape
+    poisson: Annotated[Yes, meaning("a Poisson process; otherwise regular or listed")]
+    interval_ns: Annotated[Time | None, meaning("mean time between arrivals; null: they are listed")]
+    times_ns: Annotated[tuple[Time, ...], meaning("listed arrivals, from the flow's start")]
+    datagram_size_bytes: Annotated[UInt32, meaning("of HTTP/3: UDP's payload of every full packet")]
+    resume_ahead_ns: Annotated[
+        Time | None,
+        meaning("how long before its start a first connection fetches session tickets; null: it does not resume"),
+    ]
+
+
+class HttpFlow(TcpFlow):
+    """Loads of pages, each a document and the objects that it names: the agent's own client on `from` and server on
+    `to`, of the libraries hyper and h3 ([http.md](http.md)). Each page has connections of its own, as a first visit
+    has. `duration` is the time in which pages begin; they may go on until the run ends."""
+
+    tool: Literal["http"] = about(TOOL, "http")
+    version: Annotated[Literal["1.1", "2", "3"], BeforeValidator(_version)] = about(
+        "The version of HTTP: 1.1 with several connections over TCP, 2 with one, or 3 with one over QUIC.",
+        "3",
+        refused=["1.0"],
+        default="2",
+    )
+    tls: bool = about(
+        "Whether HTTP/1.1 is encrypted (TLS 1.3); HTTP/2 and HTTP/3 always are.",
+        False,
+        refused=["no"],
+        beside={"version": "1.1"},
+        default=True,
+        strict=True,
+    )
+    cc: CongestionControl = about(
+        "The congestion control of both ends: any that the kernel or one of `modules` provides; with HTTP/3 one of "
+        "quinn's, `cubic`, `newreno` or `bbr`.",
+        "bbr",
+        refused=["BBR"],
+        default="cubic",
+    )
+    connections: int = about(
+        "The most connections of a page with HTTP/1.1; browsers have 6. Other versions have one.",
+        4,
+        refused=[0, 101],
+        beside={"version": "1.1"},
+        default=6,
+        ge=1,
+        le=100,
+        strict=True,
+    )
+    document: PositiveSize = about("Bytes of a page's document.", "100kB", refused=[0], default=30_000)
+    objects: int = about(
+        "The number of objects that a page has beside its document.", 30, refused=[-1, 1001], default=0, ge=0, le=1000
+    )
+    object_size: TransferSizeField = about(
+        "Bytes of an object: a fixed size, or a distribution as for `size` of `open_loop`.",
+        "30kB lognormal 1.5",
+        "web-search",
+        refused=["30kB pareto 1", "web"],
+        default=TransferSize(mean=30_000),
+    )
+    depth: int = about(
+        "Levels of objects: those of the first are named by the document, and are requested when it is complete; each "
+        "of a further level is named by one of the level before.",
+        3,
+        refused=[0, 11],
+        default=1,
+        ge=1,
+        le=10,
+        strict=True,
+    )
+    urgent: int = about(
+        "How many objects of a page, from the first on, are requested as urgent (`priority: u=1`, RFC 9218; otherwise "
+        "u=3). The server of HTTP/3 sends urgent ones first; those of other versions take no notice.",
+        5,
+        refused=[-1, 1001],
+        beside={"version": "3", "objects": 20},
+        default=0,
+        ge=0,
+        le=1000,
+        strict=True,
+    )
+    pages: int | None = about(
+        "The most pages that are loaded; default: until the flow's end.", 1, refused=[0], default=None, ge=1, le=10**6
+    )
+    think: DurationDistribution = about(
+        "The pause between the end of a page and the next one, if there are no `arrivals`.",
+        "500ms exponential",
+        refused=["-1ms"],
+        default=Distribution(mean=0),
+    )
+    arrivals: ArrivalsField | None = about(
+        "When pages begin, whether or not earlier ones are complete: as for `open_loop`. Default: one after the other.",
+        "poisson 2/s",
+        "every 500ms",
+        refused=["poisson", "2/s"],
+        default=None,
+    )
+    zero_rtt: bool = about(
+        "Whether connections of HTTP/3 resume earlier ones, and so send requests in their first flight (0-RTT): a "
+        "first connection, `resume_ahead` before the flow's start, fetches session tickets and is closed.",
+        True,
+        refused=["yes"],
+        beside={"version": "3", "start": "1s"},
+        default=False,
+        strict=True,
+    )
+    resume_ahead: PositiveDuration | None = about(
+        "How long before `start` the first connection of a flow with `zero_rtt` begins; default: 1 s.",
+        "500ms",
+        refused=["0s"],
+        beside={"version": "3", "start": "1s", "zero_rtt": True},
+        default=None,
+    )
+
+    @property
+    def has_own_control(self) -> bool:
+        """Whether it is quinn's: with HTTP/3."""
+        return self.version == "3"
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Check what versions have, and that a rate is given."""
+        if not self.tls and self.version != "1.1":
+            yield "tls", f'HTTP/{self.version} is always encrypted here; leave `tls` out, or write version = "1.1"'
+        if self.arrivals is not None and self.arrivals.process == "poisson" and self.arrivals.interval_ns is None:
+            yield "arrivals", 'has no rate; write one, such as "poisson 2/s"'
+        if self.arrivals is not None and self.think.mean:
+            yield "think", "pages begin when `arrivals` says; leave one of the two out"
+        if self.resume_ahead is not None and not self.zero_rtt:
+            yield "resume_ahead", "applies to flows that resume; write zero_rtt = true, or leave `resume_ahead` out"
+        if self.has_own_control:
+            yield from self._problems_of_quic()
+        elif self.zero_rtt:
+            yield "zero_rtt", 'only HTTP/3 resumes connections here; write version = "3", or leave `zero_rtt` out'
+
+    def _problems_of_quic(self) -> Iterator[tuple[str, str]]:
+        controls = get_args(QuicControl)
+        if self.cc not in controls:
+            known = ", ".join(controls)
+            yield "cc", f"HTTP/3 has quinn's congestion controls, {known}; choose one, or another version of HTTP"
+        for option, _ in given_options(self):
+            if "udp" not in option.transports:
+                yield option.name, "is an option of TCP, and HTTP/3 is over UDP; leave it out, or choose version 2"
+        if self.zero_rtt:
+            ahead = self.resume_ahead or AHEAD_NS
+            yield from self.too_early("zero_rtt", ahead, "fetches its session tickets", "resume_ahead")
+
+    def lab_fields(self, path: FlowPath) -> HttpFields:
+        """What is loaded and when, with the size of HTTP/3's datagrams."""
+        when = self.arrivals
+        return HttpFields(
+            protocol="udp" if self.has_own_control else "tcp",
+            version=self.version,
+            tls=self.tls,
+            cc=self.cc,
+            most_connections=self.connections if self.version == "1.1" else 1,
+            document_bytes=self.document,
+            objects=self.objects,
+            depth=self.depth,
+            urgent=self.urgent,
+            size_distribution=self.object_size.distribution,
+            size_bytes=self.object_size.mean,
+            size_shape=self.object_size.shape,
+            cdf_bytes=tuple(size for size, _ in self.object_size.cdf),
+            cdf_shares=tuple(share for _, share in self.object_size.cdf),
+            pages=self.pages,
+            closed=when is None,
+            think_ns=self.think.mean,
+            think_distribution=self.think.distribution,
+            poisson=when is not None and when.process == "poisson",
+            interval_ns=None if when is None else when.interval_ns,
+            times_ns=() if when is None else when.times_ns,
+            datagram_size_bytes=path.mtu - self.ip_header_bytes - UDP_HEADER_BYTES,
+            resume_ahead_ns=(self.resume_ahead or AHEAD_NS) if self.zero_rtt else None,
+        )
+
+    def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
+        """The payload of the pages that begin; None if they follow each other without a pause."""
+        size = self.document + self.objects * self.object_size.mean
+        if self.arrivals is not None:
+            within = sum(time < active_ns for time in self.arrivals.times_ns)
+            begun = active_ns / self.arrivals.interval_ns if self.arrivals.interval_ns else within
+        elif self.think.mean:
+            begun = active_ns / self.think.mean + 1
+        else:
+            begun = float("inf")
+        pages = min(begun, self.pages or begun)
+        return None if pages == float("inf") else size * pages
+
+
+class _HttpKind(FlowKind):
+    """A kind whose transport depends on the version of HTTP."""
+
+    def transport_of(self, lab_fields: OwnFields) -> Transport:
+        """UDP for HTTP/3, otherwise TCP."""
+        return "udp" if lab_fields.get("protocol") == "udp" else "tcp"
+
+    def connections_of(self, lab_fields: OwnFields) -> int:
+        """Those of one page, or more if several pages may be under way."""
+        own: Any = lab_fields.get("most_connections")
+        return int(own or 1) if lab_fields.get("closed") else _OPEN
+
+
+KIND = _HttpKind(
+    "http",
+    HttpFlow,
+    HttpFields,
+    transport="tcp",
+    reverse=True,
+    built_in=True,
+    pages=True,
+    connects=True,
+    ports=(False, True),
+)

@@ -25,6 +25,8 @@ PROGRAMS = ("agent", "observe", "records")
 """Crates of the programs, except the parser of captures."""
 
 STAGES = [
+    "policy",
+    "gallery",
     "common.words",
     "common.quantities",
     "common.junit",
@@ -47,6 +49,7 @@ STAGES = [
     "traces",
     "studies",
     "modules.c_source",
+    "modules.program",
     "modules.named",
     "energy",
     "lab_format",

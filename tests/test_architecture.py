@@ -26,6 +26,7 @@ PROGRAMS = ("agent", "observe", "records")
 
 STAGES = [
     "policy",
+    "aurora",
     "gallery",
     "common.words",
     "common.quantities",
@@ -94,6 +95,7 @@ STAGES = [
     "advise",
     "serve",
     "api",
+    "learning",
     "verify",
     "suite",
     "testing",

@@ -1,0 +1,18 @@
+"""Gymnasium environments on the real Linux stack, which importing this package registers.
+
+    import gymnasium
+    import netwarp.learning
+
+    env = gymnasium.make("netwarp/CongestionControl-v0", scenario="bufferbloat")
+
+The extra `netwarp[learn]` installs Gymnasium.
+"""
+
+from __future__ import annotations
+
+import gymnasium
+
+ENVIRONMENT = "netwarp/CongestionControl-v0"
+
+if ENVIRONMENT not in gymnasium.registry:
+    gymnasium.register(id=ENVIRONMENT, entry_point="netwarp.learning.environment:CongestionControl")

@@ -23,6 +23,8 @@ HIGH = (10.0, 10_000.0, 1_000.0)
 PACKET_BYTES = 1500
 FEWEST_PACKETS = 2
 """The lowest rate, in packets per round trip: slower senders would hear too rarely."""
+MOST = 8.0
+"""The highest rate, as a multiple of the highest throughput so far: a policy that never slows down must not flood."""
 FIRST_PACKETS = 10
 """The first rate, in packets per round trip."""
 _IDLE = (0.0, 1.0, 1.0)
@@ -33,18 +35,20 @@ class Aurora:
 
     def __init__(self) -> None:
         self.rate = 0.0
+        self._fastest = 0.0
         self._history: deque[tuple[float, ...]] = deque([_IDLE] * HISTORY, maxlen=HISTORY)
 
     def start(self, state: State) -> Action:
         """The action at the start of a connection."""
-        self.rate = FIRST_PACKETS * state.mss / _round_trip_s(state)
+        self.rate = self._fastest = FIRST_PACKETS * state.mss / _round_trip_s(state)
         return self._paced(state)
 
     def act(self, state: State, action: float) -> Action:
         """Multiply the rate by 1 + α a, or divide it by 1 - α a if a is negative (section 4.1)."""
         a = min(max(action, -LARGEST), LARGEST)
         self.rate *= 1 + STEP * a if a >= 0 else 1 / (1 - STEP * a)
-        self.rate = max(self.rate, FEWEST_PACKETS * state.mss / _round_trip_s(state))
+        self._fastest = max(self._fastest, state.throughput)
+        self.rate = max(min(self.rate, MOST * self._fastest), FEWEST_PACKETS * state.mss / _round_trip_s(state))
         return self._paced(state)
 
     def observe(self, state: State) -> list[float]:

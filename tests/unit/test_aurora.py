@@ -23,6 +23,11 @@ def test_the_rate_begins_with_ten_packets_a_round_trip_and_changes_by_alpha() ->
     assert agent.act(state(), -2.0).pacing_rate == pytest.approx(150_000)
     assert agent.act(state(), 1e9).pacing_rate == pytest.approx(150_000 * 1.25)
     for _ in range(100):
+        highest = agent.act(state(), 10.0)
+    assert highest.pacing_rate == pytest.approx(8 * 150_000)
+    faster = agent.act(state(delivered=200, interval_ns=10**9), 10.0)
+    assert faster.pacing_rate == pytest.approx(8 * 150_000 * 1.25)
+    for _ in range(100):
         lowest = agent.act(state(), -10.0)
     assert lowest.pacing_rate == pytest.approx(2 * 1500 / 0.1)
     assert lowest.cwnd == pytest.approx(2 * 2 + 10)

@@ -11,6 +11,7 @@ import pytest
 from netwarp import policy
 from netwarp.modules.named import Control, control_identity, load_control, module_files
 from netwarp.policy import END, START, Action, State, read_state, serve, write_action
+from netwarp.scenario import load_scenario
 
 BYTES = bytes(range(256))
 
@@ -67,6 +68,18 @@ def test_a_missing_program_is_named_with_the_nearest(tmp_path: Path) -> None:
         control(tmp_path, "program:./polcy.py")
     with pytest.raises(ValueError, match="not a regular file"):
         control(tmp_path, "program:.")
+
+
+def test_a_program_of_the_command_line_is_relative_to_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text("pass")
+    (tmp_path / "weights").write_text("1 2")
+    monkeypatch.chdir(tmp_path)
+    for given in ("flows.bulk.cc=program:./mine.py", 'sweep.flows.bulk.cc=["cubic","program:./mine.py ./weights"]'):
+        scenario = load_scenario("bufferbloat", [given])
+        kept = module_files(scenario.source.data, scenario.source.folder_of)
+        assert b"pass" in kept.values()
 
 
 def test_the_caller_has_no_file(tmp_path: Path) -> None:

@@ -10,7 +10,12 @@ The extra `netwarp[learn]` installs Gymnasium.
 
 from __future__ import annotations
 
-import gymnasium
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"netwarp.learning needs the package {error.name}, which is not installed: pip install 'netwarp[learn]'"
+    ) from error
 
 ENVIRONMENT = "netwarp/CongestionControl-v0"
 

@@ -22,6 +22,7 @@ from bench import (
     inference,
     kernels,
     labs,
+    learning,
     modules,
     open_loop,
     pages,
@@ -36,7 +37,7 @@ from bench.row import MEASURES, Row
 
 MODULES = (
     advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
-    open_loop, studies, shipped, host, inference, simulator
+    open_loop, studies, shipped, host, inference, simulator, learning
 )  # fmt: skip
 """Importing each module has put its measures into `MEASURES`; they are made in this order."""
 

@@ -25,6 +25,9 @@ PROGRAMS = ("agent", "observe", "records")
 """Crates of the programs, except the parser of captures."""
 
 STAGES = [
+    "policy",
+    "aurora",
+    "gallery",
     "common.words",
     "common.quantities",
     "common.junit",
@@ -47,6 +50,7 @@ STAGES = [
     "traces",
     "studies",
     "modules.c_source",
+    "modules.program",
     "modules.named",
     "energy",
     "lab_format",
@@ -91,6 +95,7 @@ STAGES = [
     "advise",
     "serve",
     "api",
+    "learning",
     "verify",
     "suite",
     "testing",

@@ -171,6 +171,11 @@ _GROUPS = {
             "Does HyStart++ leave slow start late enough on a path with jitter?", "gallery.md", "gallery-hystartpp"
         ),
         "copa": Exhibit("Does Copa keep the queue that its paper promises?", "gallery.md", "gallery-copa"),
+        "vivace": Exhibit(
+            "Does a control outside of the kernel keep its rate when packets are lost at random?",
+            "learning.md",
+            "gallery-vivace",
+        ),
         "prague-rtt": Exhibit("Does a near sender of Prague get more than a far one?", "gallery.md", "gallery-prague"),
         "bbr-draft": Exhibit(
             "Does the draft's BBR lose less than the kernel's, and leave CUBIC a share?",

@@ -58,6 +58,13 @@ SOURCES = {
     "gallery-copa": Source("copa", "rtt-copa", ("--case", "alone", "--case", "two", "--case", "four")),
     "gallery-hystartpp": Source("hystartpp", "cwnd-bulk"),
     "gallery-prague": Source("prague-rtt", "throughput-all-flows"),
+    "gallery-vivace": Source(
+        "vivace",
+        "flow.goodput_mbps-vivace-by-case-bar",
+        ("--seeds", "6"),
+        metric="flow.goodput_mbps",
+        axes="case",
+    ),
     "l4s": Source("l4s", "throughput-all-flows"),
     "lab-ab-interference": Source("ab-interference", "ab-interference"),
     "lab-buffer-sizing": Source(

@@ -8,7 +8,7 @@ from typing import Any
 
 from netwarp.flows import KINDS
 from netwarp.lab import build_lab
-from netwarp.lab_format.model import Lab
+from netwarp.lab_format.model import Lab, LabModule, LabProgram
 from netwarp.lab_format.objects import LabObject, is_found, is_spread
 from netwarp.plan import make_plan
 from netwarp.scenario.load.command import command_scenario
@@ -88,12 +88,18 @@ def schema_text() -> str:
 
 
 def example() -> Lab:
-    """The lab of the example's first run, with a command beside its network: together they have every field."""
+    """The lab of the example's first run, with a command beside its network and a program as a congestion control:
+    together they have every field."""
     lab = build_lab(make_plan(load_scenario(EXAMPLE)).runs[0])
     command = command_scenario(["sh", "-c", "ip link"], Path("/srv"), env={"QUEUE": "fq"}, varied={})
     described = build_lab(make_plan(command).runs[0]).exec
     assert described
-    return replace(lab, exec=replace(described, node="h1", input="ping -c 1 h2\n", pace=1.5))
+    program = LabProgram(
+        place="./policy.py", arguments=("weights.json",), files={"policy.py": "…", "weights.json": "[1]"}
+    )
+    asking = LabModule(name="tcp_p_policy", place="./policy.py", files={"tcp_p_policy.c": "…"}, program=program)
+    command_at_node = replace(described, node="h1", input="ping -c 1 h2\n", pace=1.5)
+    return replace(lab, modules=(*lab.modules, asking), exec=command_at_node)
 
 
 def example_text() -> str:

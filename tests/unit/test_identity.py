@@ -312,6 +312,7 @@ NO_VALUES = {
     "Scenario.kernel": "see test_a_kernel_counts_by_its_digest",
     "Scenario.topology": "see test_topologies.py, test_a_topology_counts_by_the_network_that_it_generates",
     "Module.place": "see test_module.py: a module counts by what its files say",
+    **{f"Program.{name}": "see test_program.py" for name in ("place", "arguments", "files")},
     "Trace.name": "see test_a_trace_counts_by_its_content",
     "Row.line": "see test_a_trace_counts_by_its_content",
     **{f"{kind.model.__name__}.tool": "see test_the_tool_counts" for kind in KINDS.values()},

@@ -75,10 +75,10 @@ def test_a_result_keeps_the_sources_of_every_point(folder: Path) -> None:
     kept = module_files(data, lambda _: folder)
     assert sorted(Path(name).name for name in kept) == ["mine.h", "tcp_mine.c"]
     other = folder / "result"
-    for name, text in kept.items():
+    for name, content in kept.items():
         path = other / "modules" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_bytes(content)
     assert load_module("tcp_mine.c", {}, other) == load_module("tcp_mine.c", {}, folder)
 
 
@@ -185,8 +185,8 @@ def test_a_file_that_the_command_line_names_is_in_the_current_directory(
         scenario = load_scenario(source, ['sweep.flows.bulk.cc=["file:tcp_mine.c", "reno"]', 'modules=["tcp_mine.c"]'])
         assert scenario.modules[0].congestion_controls == ("mine",)
         kept = module_files(scenario.source.data, scenario.source.folder_of)
-        assert '"mine"' in "".join(kept.values())
-        assert '"beside"' not in "".join(kept.values())
+        assert b'"mine"' in b"".join(kept.values())
+        assert b'"beside"' not in b"".join(kept.values())
     beside = load_scenario(elsewhere / "scenario.toml", ["flows.bulk.cc=file:only.c"])
     assert getattr(beside.flows["bulk"], "cc", None) == "only"
 

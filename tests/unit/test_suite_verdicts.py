@@ -225,6 +225,11 @@ def test_the_choice_of_subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         'static struct tcp_congestion_ops x = { .name = "mine" };\nint f(void) { tcp_register_congestion_control(&x); }'
     )
     assert controls(["file:./x.c window=3"]) == [Subject(f"file:{tmp_path}/x.c window=3", "mine")]
+    (tmp_path / "weights").write_text("1")
+    (tmp_path / "mine.py").write_text("pass")
+    assert controls(["program:./mine.py per_ack=1 ./weights"]) == [
+        Subject(f"program:{tmp_path}/mine.py per_ack=1 {tmp_path}/weights", "p_mine")
+    ]
     twice = controls(["file:./x.c window=3", "file:./x.c window=4"])
     assert len({one.name for one in twice}) == 2, "the same module with other parameters has a name of its own"
     for wrong, said in (

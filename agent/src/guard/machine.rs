@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use nix::unistd::{Pid, pipe2, setpgid};
 use super::confinement::Confinement;
 use super::keeper::Keeper;
 use super::options::Options;
+use super::output::take_over;
 use super::surroundings::{self, explain, named};
 use crate::constants::EPOCH_S;
 use crate::keyboard;
@@ -34,6 +35,9 @@ const PIPE_BYTES: i32 = 1 << 20;
 const AGENT_PLACE: &str = "/run";
 /// Higher than the descriptors that the caller may have left open.
 const AGENT_FD: i32 = 100;
+/// The machine's descriptor of the first program that decides a congestion control; the others follow it. The number is
+/// a parameter of a kernel module, so it is the same on every host. Keep in sync with engines/deciders.py.
+const PROGRAM_FD: i32 = 120;
 /// Setting of the kernel's own C library: without it the host would write to the library's area for rseq(2) in the
 /// processes of the machine's programs, which have nothing of the library left (init_new_context() in
 /// arch/um/kernel/skas/mmu.c).
@@ -125,6 +129,10 @@ impl Machine {
             command.env("NETWARP_OUTPUT_FD", output_end.as_raw_fd().to_string());
             fcntl(&output_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
+        let programs = options.programs.clone();
+        for descriptor in &programs {
+            close_on_exec(*descriptor)?;
+        }
         let (group, memory, shadow) = (keeper.group(), options.memory, options.shadow);
         // SAFETY: the guard has one thread, so the child may do after the fork what the guard could.
         unsafe {
@@ -137,12 +145,17 @@ impl Machine {
                 // Fails if the guard, and with it the keeper, has ended already.
                 named("setpgid", setpgid(Pid::from_raw(0), group))?;
                 surroundings::settle(memory, shadow)?;
+                hand_over(&programs)?;
                 confinement.apply()
             });
         }
         let child = command.spawn();
         // Closes the other end of the console.
         drop(command);
+        for descriptor in &options.programs {
+            // The program has to see when the machine has ended.
+            drop(take_over(*descriptor)?);
+        }
         drop::<[OwnedFd; 4]>([records_end, output_end, agent_dir, tools_dir]);
         let mut console = File::from(console);
         let child = child.map_err(|error| {
@@ -217,6 +230,31 @@ impl Machine {
             cpu_s,
         })
     }
+}
+
+/// Keeps a descriptor of the caller's from the programs that this process starts.
+fn close_on_exec(descriptor: RawFd) -> Result<()> {
+    // SAFETY: the caller's promise (`Options::programs`), and it stays open while it is borrowed.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).context("a program's descriptor")?;
+    Ok(())
+}
+
+/// Gives the machine, between fork and exec, the descriptors of programs from `PROGRAM_FD` on.
+fn hand_over(programs: &[RawFd]) -> std::io::Result<()> {
+    for (number, descriptor) in (PROGRAM_FD..).zip(programs) {
+        // SAFETY: dup2() takes numbers; no other descriptor of this process, which is about to become the machine, has
+        // such a high number.
+        if unsafe { libc::dup2(*descriptor, number) } < 0 {
+            return named("dup2", Err(std::io::Error::last_os_error()));
+        }
+    }
+    if !programs.is_empty() {
+        // A write to a program that has ended fails, instead of ending the machine without a word.
+        // SAFETY: signal() only sets a disposition.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    }
+    Ok(())
 }
 
 /// A set of this CPU alone. One machine has one CPU, so that both sides of every transition between a guest program and

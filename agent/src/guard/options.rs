@@ -59,6 +59,9 @@ pub struct Options {
     /// With a keyboard: the most seconds of the machine's time in one of real time
     #[arg(long)]
     pub pace: Option<f64>,
+    /// A descriptor of this process for each program of the host that decides a congestion control
+    #[arg(long = "program")]
+    pub programs: Vec<RawFd>,
     /// Write exact records
     #[arg(long)]
     pub exact: bool,

@@ -65,6 +65,21 @@ pub struct Module {
     pub files: Settings,
     /// names and values
     pub parameters: Settings,
+    /// the program that decides the congestion control, if one does
+    pub program: Option<Program>,
+}
+
+/// A program on the host that decides a congestion control; the engine starts it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// its path in the scenario; `-` is the caller of the run
+    pub place: String,
+    /// its arguments
+    pub arguments: Vec<String>,
+    /// it and the files that its arguments name, by name: a character is a byte
+    pub files: Settings,
 }
 
 /// The hidden network namespace that holds the wires.

@@ -96,8 +96,8 @@ def cc(
     Parameters
     ----------
     cc
-        A congestion control of the kernel, or a module's C file, with its parameters: yours (file:./x.c) or one of the
-        gallery (file:tcp_copa.c). May be given several times.
+        A congestion control of the kernel, a module's C file or a program, with parameters: yours (file:./x.c,
+        program:./x.py) or one of the gallery (file:tcp_copa.c). May be given several times.
     cases
         Only these cases or groups, by name, separated by commas; default: all, and those of BBR's draft for controls
         whose names begin with bbr.

@@ -109,6 +109,7 @@ class Job:
     read: tuple[Path, ...] = ()
     live: bool = False
     started: Callable[[], None] = unheard
+    caller: int | None = None
 
     @property
     def overdue(self) -> str:

@@ -74,7 +74,8 @@ def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
         yield ("exec",), f'the engine "{engine.spec.name}" cannot run a command in a separate machine; use "uml"'
     if not engine.capabilities.modules:
         for keys, module in modules_of(plan):
-            yield keys, f'the engine "{engine.spec.name}" loads no kernel modules ({module.place}); use "uml"'
+            what = "cannot let a program decide a congestion control" if module.program else "loads no kernel modules"
+            yield keys, f'the engine "{engine.spec.name}" {what} ({module.place}); use "uml"'
     for key, section in plan.sections:
         if key == ("kernel",) and section is not None and not engine.capabilities.kernels:
             yield key, f'the engine "{engine.spec.name}" cannot choose its kernel; use "uml"'

@@ -5,13 +5,14 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from netwarp.common.words import nearest
 from netwarp.engines.base import EngineError
+from netwarp.engines.deciders import ADDED, parameters_of
 from netwarp.engines.supervisor import console_lines
 from netwarp.kernels import Kernel, KernelDescription, KernelError
 from netwarp.kernels.modules import Compiled, ModuleError, Object, compile_module
@@ -129,11 +130,19 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
                     f'the kernel already has a built-in module "{one.name}"; give the file of {module.place} '
                     "another name",
                 )
-        known = [name for one in compiled.objects for name in one.parameters]
-        for name in module.parameters:
-            if name not in known:
-                has = f"it has {', '.join(known)}" if known else "it has none"
-                yield keys, f'{module.place} has no parameter "{name}"{nearest(name, known)}; {has}'
+        yield from ((keys, problem) for problem in _parameter_problems(module, compiled))
+
+
+def _parameter_problems(module: Module, compiled: Compiled) -> Iterator[str]:
+    known = [name for one in compiled.objects for name in one.parameters]
+    if module.program is not None and module.program.is_caller:
+        yield "`program:-` is the caller of a run, such as netwarp.learning; name a program (docs/learning.md)"
+    for name in module.parameters:
+        if module.program is not None and name in ADDED:
+            yield f"{module.place}: netwarp itself sets the parameter {name}; leave it out"
+        elif name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            yield f'{module.place} has no parameter "{name}"{nearest(name, known)}; {has}'
 
 
 def hand_over(lab: Lab, kernel: Kernel, directory: Path) -> list[Compiled]:
@@ -149,7 +158,8 @@ def hand_over(lab: Lab, kernel: Kernel, directory: Path) -> list[Compiled]:
     for module, compiled in zip(modules, found, strict=True):
         for one in compiled.objects:
             shutil.copyfile(compiled.path(one), folder / f"{one.name}.ko")
-            order.append({"file": f"{one.name}.ko", "parameters": _arguments(module, one)})
+            parameters = {**module.parameters, **parameters_of(lab, module.name)}
+            order.append({"file": f"{one.name}.ko", "parameters": _arguments(parameters, one)})
     (folder / "order.json").write_text(json.dumps(order))
     return found
 
@@ -190,8 +200,8 @@ def _compiled(module: Module, kernel: Kernel) -> Compiled:
         raise EngineError(str(error)) from error
 
 
-def _arguments(module: Module, one: Object) -> str:
-    return " ".join(f"{name}={value}" for name, value in module.parameters.items() if name in one.parameters)
+def _arguments(parameters: Mapping[str, str], one: Object) -> str:
+    return " ".join(f"{name}={value}" for name, value in parameters.items() if name in one.parameters)
 
 
 def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:

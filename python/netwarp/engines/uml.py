@@ -24,6 +24,7 @@ from netwarp.engines.base import (
     Outcome,
 )
 from netwarp.engines.confinement import readable, withheld
+from netwarp.engines.deciders import INTERPRETER, deciders, interpreter_here
 from netwarp.engines.exec import keyboard, live_descriptors
 from netwarp.engines.image import machine_bytes
 from netwarp.engines.leavings import odd_files
@@ -44,7 +45,7 @@ from netwarp.engines.tools import find_tools, tools_digest
 from netwarp.engines.verdict import judged
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
-from netwarp.modules.named import in_gallery, names_modules
+from netwarp.modules.named import in_gallery, names_modules, names_programs
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import Link, RunOptions, Scenario
@@ -128,11 +129,12 @@ class UmlEngine:
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
         """Return the identity with the programs of this machine that run in the scenario's labs. Raises EngineError."""
-        return {**self.own_identity, **_named_kernels(scenario), **program_digests(scenario), **_compiler(scenario)}
+        programs = {**program_digests(scenario), **_compiler(scenario), **_interpreter(scenario)}
+        return {**self.own_identity, **_named_kernels(scenario), **programs}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
         """Return the identity with the programs that `asked` names. Raises EngineError."""
-        return {**self.own_identity, **_kernels_here(asked), **programs_here(asked)}
+        return {**self.own_identity, **_kernels_here(asked), **programs_here(asked), **interpreter_here(asked)}
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
         """Find files that Landlock would withhold from it, missing files, and those that are too large to digest."""
@@ -203,15 +205,18 @@ class UmlEngine:
         except (EngineError, KernelError) as error:
             return Outcome(RunStatus.FAILED, str(error))
         try:
-            with live_descriptors(job.live) as live, keyboard(job) as keys:
+            with live_descriptors(job.live) as live, keyboard(job) as keys, deciders(job, directory) as programs:
                 command = self._command(job, directory, memory, cpu, {**live, **keys})
+                command += [word for one in programs.descriptors for word in ("--program", str(one))]
                 inherited = [int(value) for name, value in {**live, **keys}.items() if name != "pace"]
+                inherited += programs.descriptors
                 guard = start(command, inherited)
                 try:
                     job.started()
                     report, said = wait(guard, job.time_limit_s, cancelled)
                 finally:
                     end(guard)
+                decided = programs.failure(directory)
         except EngineError as error:
             return Outcome(RunStatus.FAILED, str(error))
         finally:
@@ -222,7 +227,7 @@ class UmlEngine:
         if report is None:
             # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
             return Outcome(RunStatus.FAILED, said, by_host=True)
-        blamed = complaint(directory, modules, job.lab.t0_ns)
+        blamed = decided or complaint(directory, modules, job.lab.t0_ns)
         advice = None if self._has_shadow else hint(directory, modules)
         return judged(job, directory, cast(GuardReport, report), odd, (blamed, advice))
 
@@ -324,6 +329,11 @@ def _compiler(scenario: Scenario) -> Mapping[str, str]:
         return digests_of(compiler_paths()) if names_modules(scenario.source.data) else {}
     except KernelError as error:
         raise EngineError(str(error)) from error
+
+
+def _interpreter(scenario: Scenario) -> Mapping[str, str]:
+    """Return what decides the answers of Python programs beside their files, if a scenario names programs."""
+    return INTERPRETER if names_programs(scenario.source.data) else {}
 
 
 def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:

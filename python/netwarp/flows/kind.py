@@ -12,6 +12,7 @@ from netwarp.flows.transfer_size import mean_of
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.modules.named import control_identity, is_file, load_control, place_of
+from netwarp.modules.program import is_program, program_place
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
 from netwarp.values.fields import DrawnDuration, DrawnPositiveDuration, Model, Name, about, kind
 from netwarp.values.files import folder_in
@@ -19,9 +20,11 @@ from netwarp.values.units import format_duration
 
 
 def _control(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Read a name, or the only congestion control of a file."""
+    """Read a name, the only congestion control of a file, or a program."""
     if isinstance(value, str) and is_file(value):
         return load_control(value, folder_in(info.context, place_of(value)))
+    if isinstance(value, str) and is_program(value):
+        return load_control(value, folder_in(info.context, program_place(value)))
     return handler(value)
 
 
@@ -32,12 +35,19 @@ CongestionControl = Annotated[
     Field(pattern=CC_PATTERN),
     WrapValidator(_control),
     PlainSerializer(control_identity),
-    kind("congestion control", "cubic", "bbr", "file:./tcp_mine.c window=50", pattern=f"{CC_PATTERN}|^file:.+$"),
+    kind(
+        "congestion control",
+        "cubic",
+        "bbr",
+        "file:./tcp_mine.c window=50",
+        pattern=f"{CC_PATTERN}|^file:.+$|^program:.+$",
+    ),
 ]
 TOOL = "The generator of the traffic."
 CC = (
     "The sender's congestion control: any that the kernel or one of `modules` provides, or `file:` and the C file of a "
-    "module that registers one, with its parameters ([modules.md](modules.md))."
+    "module that registers one, with its parameters ([modules.md](modules.md)), or `program:` and a program on the "
+    "host that decides it ([learning.md](learning.md))."
 )
 Transport = Literal["tcp", "udp", "icmp", "sctp", "udplite"]
 COUNTED: Mapping[int, Transport] = {6: "tcp", 17: "udp", 132: "sctp", 136: "udplite"}

@@ -145,9 +145,12 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED if name in os.environ} | _FIXED
 
 
-def confined(read: Iterable[Path], write: Iterable[Path], *, links: bool = False) -> list[str]:
+def confined(
+    read: Iterable[Path], write: Iterable[Path], *, links: bool = False, with_parent: bool = False
+) -> list[str]:
     """Return the argv prefix that confines a command: it reads and starts only the system's files and those of `read`,
-    writes only to `write` (with symbolic links if `links`), and has no network (SECURITY.md). Raises KernelError."""
+    writes only to `write` (with symbolic links if `links`), and has no network (SECURITY.md). `with_parent`: it ends
+    when the thread ends that starts it. Raises KernelError."""
     try:
         agent = find_agent()
     except AgentError as error:
@@ -155,7 +158,8 @@ def confined(read: Iterable[Path], write: Iterable[Path], *, links: bool = False
     system = (Path(name) for name in (*_SYSTEM, *_ETC))
     reads = [word for path in (*filter(Path.exists, system), *read) for word in ("--read", str(path))]
     writes = [word for path in write for word in ("--write", str(path))]
-    return [str(agent), "confine", *reads, *writes, *(["--links"] if links else []), "--"]
+    options = [*(["--links"] if links else []), *(["--with-parent"] if with_parent else [])]
+    return [str(agent), "confine", *reads, *writes, *options, "--"]
 
 
 def read_built(command: list[str], built: Path, *more: str, write: Iterable[Path] = ()) -> str:

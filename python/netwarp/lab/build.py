@@ -22,6 +22,7 @@ from netwarp.lab_format.model import (
     LabMachine,
     LabModule,
     LabNode,
+    LabProgram,
     LabRecord,
     LabTuner,
     LabWires,
@@ -92,7 +93,14 @@ def memory_bytes(run: Run) -> int:
 
 
 def _module(module: Module) -> LabModule:
-    return LabModule(name=module.name, place=module.place, files=dict(module.files), parameters=dict(module.parameters))
+    program = module.program
+    return LabModule(
+        name=module.name,
+        place=module.place,
+        files=dict(module.files),
+        parameters=dict(module.parameters),
+        program=LabProgram(place=program.place, arguments=program.arguments, files=program.files) if program else None,
+    )
 
 
 def _nodes(network: NetworkGraph, sizes: Sizes, seed: int, real_time: bool) -> Iterator[LabNode]:

@@ -67,6 +67,17 @@ class LabMachine(LabObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabProgram(LabObject):
+    """A program on the host that decides a congestion control; the engine starts it."""
+
+    place: Annotated[str, meaning("its path in the scenario; `-` is the caller of the run")]
+    arguments: Annotated[tuple[str, ...], meaning("its arguments")] = ()
+    files: Annotated[Settings, meaning("it and the files that its arguments name, by name: a character is a byte")] = (
+        field(default_factory=dict)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabModule(LabObject):
     """A kernel module of the scenario, compiled for the kernel of the run and loaded before anything else."""
 
@@ -74,6 +85,9 @@ class LabModule(LabObject):
     place: Annotated[str, meaning("its path in the scenario")] = ""
     files: Annotated[Settings, meaning("its sources by their paths")] = field(default_factory=dict)
     parameters: Annotated[Settings, meaning("names and values")] = field(default_factory=dict)
+    program: Annotated[LabProgram | None, meaning("the program that decides the congestion control, if one does")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_seri
 from netwarp.common.words import did_you_mean
 from netwarp.modules import c_source
 from netwarp.modules.c_source import CONGESTION_CONTROL, QDISC, Registered, registered
+from netwarp.modules.program import Program, is_program, load_program, module_sources, program_place
 from netwarp.values.fields import Model
 from netwarp.values.files import FolderOf, folder_in, read_file
 from netwarp.values.json_values import JsonObject, as_list, as_table, varied
@@ -37,13 +38,15 @@ _PARAMETER = re.compile(r"(\w{1,64})=([\w.,:+/-]{1,500})", re.ASCII)
 class Module(Model):
     """A module: its `name` in the kernel, its `place` in the scenario, its sources by their paths, and its parameters.
 
-    The sources of a directory include its Kbuild; for a single file netwarp writes one.
+    The sources of a directory include its Kbuild; for a single file netwarp writes one. With a `program`, the module is
+    netwarp's own, through which the kernel asks that program.
     """
 
     name: str
     place: str
     files: dict[str, str]
     parameters: dict[str, str]
+    program: Program | None = None
 
     @property
     def congestion_controls(self) -> tuple[str, ...]:
@@ -69,7 +72,9 @@ class Module(Model):
     @model_serializer
     def _identity(self) -> dict[str, Any]:
         """The part that decides a result: the content of the files, not their place."""
-        return {"sha256": self.digest, "parameters": self.parameters}
+        known = {"sha256": self.digest, "parameters": self.parameters}
+        program = self.program
+        return {**known, "program": [program.arguments, program.files]} if program else known
 
 
 class Control(str):
@@ -83,6 +88,11 @@ class Control(str):
         made = super().__new__(cls, name)
         made.module = module
         return made
+
+    @property
+    def program(self) -> Program | None:
+        """The program that decides it; None if that is code of the kernel."""
+        return self.module.program if self.module else None
 
     def __reduce__(self) -> tuple[type[Control], tuple[str, Module | None]]:
         """Pickle the name with its module."""
@@ -101,7 +111,12 @@ def control_identity(cc: str) -> str | dict[str, Any]:
 
 
 def load_control(value: str, folder: Path) -> Control:
-    """Load `file:./tcp_mine.c window=50`: the module and its only congestion control. Raises ValueError."""
+    """Load `file:./tcp_mine.c window=50`, the module and its only congestion control, or `program:./mine.py per_ack=1`.
+
+    Raises ValueError.
+    """
+    if is_program(value):
+        return _program_control(value, folder)
     place, *words = value.removeprefix(FILE).split()
     module = load_module(place, _parameters(words), folder)
     names = module.congestion_controls
@@ -117,6 +132,18 @@ def load_control(value: str, folder: Path) -> Control:
             )
         )
     return Control(names[0], module)
+
+
+def _program_control(value: str, folder: Path) -> Control:
+    """Load `program:./mine.py per_ack=1 --gain 2`: parameters of netwarp's module, and arguments of the program."""
+    place = program_place(value)
+    words = value.split()[1:]
+    given = [word for word in words if _PARAMETER.fullmatch(word)]
+    arguments = tuple(word for word in words if word not in given)
+    program = load_program(place, arguments, folder, folder / KEPT / kept_name(place))
+    name, files = module_sources(program)
+    module = Module(name=name, place=place, files=files, parameters=_parameters(given), program=program)
+    return Control(module.congestion_controls[0], module)
 
 
 def load_module(place: str, parameters: Mapping[str, str], folder: Path) -> Module:
@@ -189,29 +216,42 @@ def kept_name(place: str) -> str:
     return f"{Path(place).stem or 'module'}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 
-def module_files(data: JsonObject, folder_of: FolderOf) -> dict[str, str]:
-    """The sources that a scenario's data names, also in sweeps and cases, without shipped ones: the path under which a
-    result keeps each → its text. Raises ValueError."""
+def module_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
+    """The sources and programs that a scenario's data names, also in sweeps and cases, without modules that are
+    shipped: the path under which a result keeps each → its content. Raises ValueError."""
     places = {place for place in _places(data) if _find(place, folder_of(place)) not in shipped_modules().values()}
     modules = [load_module(place, {}, folder_of(place)) for place in sorted(places)]
-    return {f"{kept_name(one.place)}/{path}": text for one in modules for path, text in one.files.items()}
+    found = {f"{kept_name(one.place)}/{path}": text.encode() for one in modules for path, text in one.files.items()}
+    for value in _controls(data):
+        if is_program(value) and (program := load_control(value, folder_of(program_place(value))).program):
+            found |= {f"{kept_name(program.place)}/{name}": content for name, content in program.contents().items()}
+    return found
 
 
 def names_modules(data: JsonObject) -> bool:
     """Whether a scenario's data names a module, at any point."""
-    return any(True for _ in _places(data))
+    return any(True for _ in _places(data)) or names_programs(data)
+
+
+def names_programs(data: JsonObject) -> bool:
+    """Whether a scenario's data names a program as a congestion control, at any point."""
+    return any(is_program(value) for value in _controls(data))
+
+
+def _controls(data: JsonObject) -> Iterator[str]:
+    values = [as_table(flow).get("cc") for flow in as_table(data.get("flows")).values()]
+    values += [value for path, value in varied(data) if path.endswith(".cc")]
+    yield from (value for value in values if isinstance(value, str))
 
 
 def _places(data: JsonObject) -> Iterator[str]:
-    values = [as_table(flow).get("cc") for flow in as_table(data.get("flows")).values()]
-    values += [value for path, value in varied(data) if path.endswith(".cc")]
-    yield from (place_of(v) for v in values if isinstance(v, str) and is_file(v))
+    yield from (place_of(value) for value in _controls(data) if is_file(value))
     for module in as_list(data.get("modules")):
         yield str(module["file"] if isinstance(module, Mapping) else module)
 
 
 def is_file(cc: str) -> bool:
-    """Whether a congestion control is given as a file."""
+    """Whether a congestion control is given as a module's file."""
     return cc.startswith(FILE) and bool(cc.removeprefix(FILE).strip())
 
 

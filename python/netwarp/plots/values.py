@@ -10,7 +10,8 @@ from netwarp.plots.labels import in_order, is_ordered, short_case, shortened_ali
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import CASE, axis_text
 
-_FILE = "file:"
+_FILES = ("file:", "program:")
+"""What begins a congestion control that is a module's file, or a program."""
 _OF_OTHERS = ("prague", "bbr_draft")
 """Controls in the table of looks that the kernel lacks: the table means a module's file of that name."""
 _NAMED = (".cc", ".queue", ".default_qdisc")
@@ -55,7 +56,7 @@ def of_values(values: Sequence[Any], axis: str = "") -> AxisValues:
     shown = shown_apart(known)
     labels = shortened_alike([short_case(label) for label in shown] if axis == CASE else shown)
     ordered = is_ordered(known)
-    named = axis.endswith(_NAMED) or any(text.startswith(_FILE) for text in texts)
+    named = axis.endswith(_NAMED) or any(text.startswith(_FILES) for text in texts)
     found = looks(labels if axis == CASE else shown, ordered, named=named)
     by_name = not ordered and (named or any(known_look(text) for text in shown))
     return AxisValues(dict(zip(texts, labels, strict=True)), dict(zip(texts, found, strict=True)), ordered, by_name)
@@ -90,9 +91,9 @@ def shown_as(value: Any) -> str:
     A file with the name of one of the kernel's modules keeps its suffix, because it is a different module.
     """
     text = axis_text(value)
-    if not text.startswith(_FILE):
+    if not text.startswith(_FILES):
         return text
-    place, *parameters = text.removeprefix(_FILE).split()
+    place, *parameters = text.partition(":")[2].split()
     file = place.rstrip("/").rpartition("/")[2]
     name = file.removesuffix(".c").removeprefix("tcp_").removeprefix("sch_") or file
     kernels = name in CONGESTION_CONTROLS and name not in _OF_OTHERS

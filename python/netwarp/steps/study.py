@@ -42,7 +42,7 @@ _EXCERPT_LINES = 10
 
 
 def named_files(scenario: Scenario) -> dict[str, bytes]:
-    """The traces and modules that the scenario names, by the paths at which a result keeps them.
+    """The traces, modules and programs that the scenario names, by the paths at which a result keeps them.
 
     Read them before the result exists, whose directory may have the name of one.
     """
@@ -51,7 +51,7 @@ def named_files(scenario: Scenario) -> dict[str, bytes]:
     modules = module_files(source.data, source.folder_of)
     return {
         **{f"{KEPT}/{name}": content for name, content in traces.items()},
-        **{f"{MODULES}/{name}": text.encode() for name, text in modules.items()},
+        **{f"{MODULES}/{name}": content for name, content in modules.items()},
     }
 
 

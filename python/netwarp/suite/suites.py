@@ -10,6 +10,7 @@ from pathlib import Path
 from netwarp.common.words import nearest, shortened
 from netwarp.flows.kind import CC_PATTERN
 from netwarp.modules.named import FILE, is_file, load_control, load_module, shipped_modules
+from netwarp.modules.program import PROGRAM, is_program
 from netwarp.store.errors import SelectionError
 from netwarp.suite.case import LONE, Case, Group, Subject, Suite
 from netwarp.suite.cases.aqm.load import LOAD
@@ -104,24 +105,24 @@ def controls(values: Sequence[str]) -> list[Subject]:
 
 
 def _control(value: str) -> Subject:
-    """A control; a file of the user's by its absolute path, since the scenarios of cases are elsewhere."""
-    if not is_file(value):
+    """A control; files of the user's by their absolute paths, since the scenarios of cases are elsewhere."""
+    if not (is_file(value) or is_program(value)):
         if not re.fullmatch(CC_PATTERN, value):
             raise SelectionError(
-                f'--cc "{value}": a congestion control is a name of the kernel\'s, such as reno, or a C file, such as '
-                f"{FILE}./x.c"
+                f'--cc "{value}": a congestion control is a name of the kernel\'s, such as reno, a C file, such as '
+                f"{FILE}./x.c, or a program, such as {PROGRAM}./x.py"
             )
         return Subject(value, value)
     try:
         name = str(load_control(value, Path()))
     except ValueError as error:
         raise SelectionError(f'--cc "{value}": {error}') from None
-    place, *parameters = value.removeprefix(FILE).split()
-    return Subject(" ".join([FILE + _found(place), *parameters]), name)
+    kind, _, words = value.partition(":")
+    return Subject(f"{kind}:{' '.join(map(_found, words.split()))}", name)
 
 
 def _found(place: str) -> str:
-    """A module of the user's by its absolute path; one that is shipped by its name."""
+    """A file of the user's by its absolute path; one that is shipped, and a parameter, as it is."""
     return str(Path(place).absolute()) if Path(place).exists() else place
 
 

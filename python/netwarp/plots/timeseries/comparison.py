@@ -145,7 +145,7 @@ def _read(
 def _label(result: ResultDir, path: str, value: Any) -> str:
     """A value as it is in file names: as written, or the name of a module's file."""
     text = axis_text(value)
-    return axis_values(result, path).label(value) if text.startswith("file:") else text
+    return axis_values(result, path).label(value) if text.startswith(("file:", "program:")) else text
 
 
 def _placed(result: ResultDir, path: str, value: Any) -> str:

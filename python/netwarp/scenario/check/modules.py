@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netwarp.modules.named import Module, module_of
+from netwarp.modules.program import PROGRAM
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.values.qdisc import Qdisc
@@ -22,6 +23,12 @@ def check_modules(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
                 keys,
                 f"{module.place} is in this run with other parameters already ({_words(other)}); a kernel has one set "
                 "of parameters for a module: copy the file under another name, and register another name in it",
+            )
+        elif other.program != module.program:
+            yield (
+                keys,
+                f"{PROGRAM}{module.place} is in this run with another content or other arguments already; give one of "
+                "the two programs another name",
             )
         for name in (*module.congestion_controls, *module.qdiscs):
             if (owner := taken.setdefault(f"={name}", module)).digest != module.digest:

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from netwarp.modules.named import FILE
+from netwarp.modules.program import PROGRAM
 from netwarp.scenario.check.bounds import beyond_bounds
 from netwarp.scenario.check.presets import with_presets
 from netwarp.scenario.check.scenario import check_scenario
@@ -112,12 +113,13 @@ def _found_in(folder: Path, settings: Sequence[str]) -> dict[str, Path]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value that may be the name of a file, which may contain blanks and commas; for a module, the
-    part before its parameters."""
+    """Every text in a value that may be the name of a file, which may contain blanks and commas; for a module or a
+    program, the part before its parameters."""
     match value:
         case str():
-            yield value.strip().removeprefix(FILE)
-            yield from (text for each in value.split(",") for text in each.strip().removeprefix(FILE).split()[:1])
+            for each in (value, *value.split(",")):
+                text = each.strip().removeprefix(FILE).removeprefix(PROGRAM)
+                yield from (text, *text.split()[:1])
         case list():
             yield from (text for each in value for text in _texts(each))
         case dict():

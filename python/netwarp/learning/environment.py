@@ -1,0 +1,132 @@
+"""The Gymnasium environment: an episode is a run of a scenario, a step one monitoring interval of a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from netwarp.api import load_scenario
+from netwarp.aurora import HIGH, HISTORY, LARGEST, LOW, Aurora, reward
+from netwarp.engines import EngineError, EngineOptions, find_engine
+from netwarp.flows import kind_of
+from netwarp.learning.background import BackgroundRun
+from netwarp.learning.draws import Draws, drawn
+from netwarp.modules.program import CALLER, PROGRAM
+from netwarp.policy import END, START, Action, State
+
+Observation = NDArray[np.float32]
+MAX_SEED = 2**31
+
+
+class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
+    """One flow of a scenario as an environment, with the observations, actions and reward of Aurora.
+
+    `scenario` is a path or a shipped scenario's name, `flow` the group that is controlled (default: the first whose
+    congestion control can be set), which must make one connection. `set` sets fields of the scenario, `draw` draws them
+    in each episode (see `Draws`). `interval_us` is the monitoring interval (default: the smoothed RTT). `exact` keeps
+    exact records of packets while a run lasts, which only costs time here. An episode ends with its run: `truncated`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium declares it so)
+
+    def __init__(
+        self,
+        scenario: str | Path = "bufferbloat",
+        *,
+        flow: str | None = None,
+        set: Mapping[str, Any] | None = None,
+        draw: Draws | None = None,
+        interval_us: int = 0,
+        kernel: str | None = None,
+        exact: bool = False,
+    ) -> None:
+        self.observation_space = spaces.Box(
+            np.tile(np.array(LOW, np.float32), HISTORY), np.tile(np.array(HIGH, np.float32), HISTORY), dtype=np.float32
+        )
+        self.action_space = spaces.Box(-LARGEST, LARGEST, (1,), np.float32)
+        self._scenario, self._draw = scenario, dict(draw or {})
+        self._engine = find_engine("uml", EngineOptions(kernel=kernel))
+        base = load_scenario(scenario, set=dict(set or {}))
+        able = [name for name, one in base.flows.items() if hasattr(one, "cc") and one.count > 0]
+        self.flow = flow or next(iter(able), "")
+        if self.flow not in able:
+            raise ValueError(
+                f'the scenario has no flow "{self.flow}" whose congestion control can be set; it has {able}'
+            )
+        if kind_of(base.flows[self.flow].tool).new_connections:
+            raise ValueError(f'the flow "{self.flow}" makes many connections, and an environment controls one')
+        control = f"{PROGRAM}{CALLER} interval_us={interval_us}"
+        self._set = {**(set or {}), f"flows.{self.flow}.cc": control, "record.exact": exact}
+        self._run: BackgroundRun | None = None
+        self._agent = Aurora()
+        self._state: State | None = None
+        self._connection: int | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start a run with this seed (without one, with one drawn from the environment's), up to its first interval."""
+        super().reset(seed=seed)
+        self.close()
+        values = drawn(self._draw, self.np_random)
+        chosen = int(self.np_random.integers(MAX_SEED)) if seed is None else seed
+        scenario = load_scenario(self._scenario, set={**self._set, **values})
+        self._agent, self._connection = Aurora(), None
+        self._run = BackgroundRun(scenario, self._engine, chosen)
+        self._state = self._asked()
+        if self._state is None:
+            raise EngineError(f'the run ended before the flow "{self.flow}" had an interval (seed {chosen})')
+        return self._observed(self._state), {"seed": chosen, "drawn": values, **facts(self._state)}
+
+    def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Change the rate, and return what the next interval brings."""
+        if self._run is None or self._state is None:
+            raise gymnasium.error.ResetNeeded("the run is over: call reset()")
+        self._run.answer(self._state, self._agent.act(self._state, float(np.asarray(action).reshape(-1)[0])))
+        self._state = self._asked()
+        if self._state is None:
+            return np.array(self._agent.observation, np.float32), 0.0, False, True, {}
+        return self._observed(self._state), reward(self._state), False, False, facts(self._state)
+
+    def close(self) -> None:
+        """End the run; no process of it remains."""
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
+    def _observed(self, state: State) -> Observation:
+        return np.array(self._agent.observe(state), np.float32)
+
+    def _asked(self) -> State | None:
+        """The state of the next interval of the flow's sender; None at the end of the run."""
+        assert self._run is not None
+        while (state := self._run.next_state()) is not None:
+            if state.event == START:  # of either end: the one that sends sees an interval
+                self._run.answer(state, self._agent.start(state))
+            elif state.event == END:
+                self._run.answer(state, Action(state.cwnd))
+            elif self._connection in (None, state.flow):
+                self._connection = state.flow
+                return state
+            else:
+                raise EngineError(f'the flow "{self.flow}" has a second connection, and an environment controls one')
+        return None
+
+
+def facts(state: State) -> dict[str, Any]:
+    """What an interval was like: rates in Mbit/s, times in seconds and milliseconds, the share of lost packets."""
+    return {
+        "time_s": state.time_ns / 1e9,
+        "interval_s": state.interval_ns / 1e9,
+        "throughput_mbps": state.throughput * 8 / 1e6,
+        "sending_mbps": state.pacing_rate * 8 / 1e6,
+        "rtt_ms": state.rtt_mean_s * 1e3,
+        "min_rtt_ms": state.min_rtt_us / 1e3,
+        "loss": state.loss,
+    }

@@ -1,0 +1,128 @@
+"""The Gymnasium environment: its interface, its determinism, several at once, and what remains of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from e2e_scenarios import BULK, dumbbell
+from gymnasium.utils.env_checker import check_env
+from netwarp.common.scratch import RUNS
+from netwarp.engines import EngineError
+from netwarp.learning import ENVIRONMENT
+from netwarp.modules.named import shipped_modules
+
+DRAW = {"links.bottleneck.rate": ("5mbit", "20mbit")}
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "s.toml").write_text(dumbbell(duration="3s", delay="20ms"))
+    return tmp_path / "s.toml"
+
+
+def make(scenario: Path, **options: Any) -> gymnasium.Env[Any, Any]:
+    return gymnasium.make(ENVIRONMENT, scenario=scenario, **options)
+
+
+def episode(env: gymnasium.Env[Any, Any], seed: int, action: float = 1.0) -> list[tuple[bytes, float]]:
+    """Observations and rewards of an episode with one action."""
+    env.reset(seed=seed)
+    found = []
+    over = False
+    while not over:
+        observation, reward, terminated, over, info = env.step(np.array([action], np.float32))
+        found.append((observation.tobytes(), float(reward)))
+        assert not terminated
+        assert over or info["throughput_mbps"] >= 0
+    return found
+
+
+def machines() -> list[int]:
+    """Machines and their guards that descend from this process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if entry.name.isdigit() and int(fields[1]) == os.getpid() and b"guard" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_gymnasium_finds_nothing_wrong_with_it(scenario: Path) -> None:
+    env = make(scenario, draw=DRAW)
+    check_env(env.unwrapped, skip_render_check=True)
+    env.close()
+
+
+def test_an_episode_follows_from_its_seed_and_leaves_nothing(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    env = make(scenario, draw=DRAW)
+    first = episode(env, 7)
+    assert len(first) > 30
+    assert episode(env, 7) == first
+    assert episode(env, 8) != first
+    env.reset(seed=9)
+    assert len(machines()) == 1
+    assert list(tmp_path.glob(f"{RUNS}*"))
+    env.close()
+    assert not machines()
+    assert not list(tmp_path.glob(f"{RUNS}*"))
+
+
+def test_the_rate_of_an_agent_that_always_increases_fills_the_link(scenario: Path) -> None:
+    env = make(scenario)
+    env.reset(seed=1)
+    over = False
+    infos = []
+    while not over:
+        *_, over, info = env.step(np.array([5.0], np.float32))
+        infos += [info] if info else []
+    env.close()
+    best = max(info["throughput_mbps"] for info in infos[5:])
+    assert best == pytest.approx(10 * 1448 / 1514, rel=0.05)
+    assert max(info["rtt_ms"] for info in infos) > 100
+    assert any(info["loss"] > 0.05 for info in infos)
+
+
+def test_several_at_once_in_their_own_processes(scenario: Path) -> None:
+    envs = gymnasium.vector.AsyncVectorEnv([lambda: make(scenario, draw=DRAW)] * 2)
+    observations, infos = envs.reset(seed=[3, 4])
+    assert observations.shape == (2, 30)
+    assert infos["drawn"]["links.bottleneck.rate"][0] != infos["drawn"]["links.bottleneck.rate"][1]
+    for _ in range(10):
+        observations, rewards, *_ = envs.step(np.ones((2, 1), np.float32))
+    assert (rewards > 0).all()
+    envs.close()
+
+
+def test_a_run_that_fails_says_why(scenario: Path) -> None:
+    (scenario.parent / "wrong.c").write_text(shipped_modules()["tcp_template.c"].read_text() + "wrong\n")
+    env = make(scenario, set={"modules": ["./wrong.c"]})
+    with pytest.raises(EngineError, match=r"seed 1\) failed: the module ./wrong.c does not compile"):
+        env.reset(seed=1)
+    env.close()
+
+
+def test_a_second_connection_is_refused(scenario: Path) -> None:
+    env = make(scenario, set={"flows.bulk.count": 2})
+    env.reset(seed=1)
+    with pytest.raises(EngineError, match='the flow "bulk" has a second connection'):
+        for _ in range(100):
+            env.step(np.zeros(1, np.float32))
+    env.close()
+
+
+def test_a_flow_that_cannot_be_controlled_is_refused(tmp_path: Path) -> None:
+    ping = '[flows.ping]\nfrom = "h1"\nto = "h2"\ntool = "ping"\n'
+    (tmp_path / "s.toml").write_text(dumbbell(flows=BULK + ping))
+    with pytest.raises(ValueError, match='no flow "ping" whose congestion control can be set'):
+        make(tmp_path / "s.toml", flow="ping")

@@ -52,6 +52,18 @@ def test_a_result_keeps_programs_so_that_they_are_found_again(tmp_path: Path) ->
     assert control_identity(control(other, value)) == control_identity(control(tmp_path, value))
 
 
+@pytest.mark.parametrize("way", ["above", "absolute", "link"])
+def test_files_elsewhere_are_refused(tmp_path: Path, way: str) -> None:
+    folder = tmp_path / "scenario"
+    folder.mkdir()
+    (folder / "mine.py").write_text("pass")
+    (tmp_path / "key").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "key")
+    name = {"above": "../key", "absolute": str(tmp_path / "key"), "link": "link"}[way]
+    with pytest.raises(ValueError, match="outside of the scenario's directory"):
+        control(folder, f"program:./mine.py {name}")
+
+
 def test_content_and_arguments_are_the_identity_and_the_place_is_not(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     for place in ("mine.py", "a/mine.py"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
@@ -80,7 +81,9 @@ def load_program(place: str, arguments: tuple[str, ...], folder: Path, kept: Pat
         return Program(place=place, arguments=arguments)
     found = {Path(place).name: _read(place, folder, kept)}
     for name in arguments:
-        if _find(name, folder, kept).is_file():
+        path = _find(name, folder, kept)
+        if path.is_file():
+            _refuse_elsewhere(name, path, (folder, kept))
             found[Path(name).name] = _read(name, folder, kept)
     return Program(
         place=place,
@@ -95,6 +98,15 @@ def module_sources(program: Program) -> tuple[str, dict[str, str]]:
     name = f"p_{program.stem}"
     registered = text.replace('.name		= "program"', f'.name		= "{name}"')
     return f"tcp_{name}", {f"tcp_{name}.c": registered, _HEADER: header().read_text()}
+
+
+def _refuse_elsewhere(name: str, path: Path, folders: Iterable[Path]) -> None:
+    """Refuse a file that is not beside the scenario: one of a stranger's may name any that its user can read."""
+    if not any(path.resolve().is_relative_to(folder.resolve()) for folder in (*folders, _SUPPORT)):
+        raise ValueError(
+            f"the program's argument {name} names a file outside of the scenario's directory, which the program would "
+            "get a copy of and the result would keep; put the file beside the scenario"
+        )
 
 
 def _find(name: str, folder: Path, kept: Path) -> Path:

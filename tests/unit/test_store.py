@@ -21,7 +21,7 @@ from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, polars_schema
-from netwarp.store.summary import axis_title
+from netwarp.store.summary import axis_text, axis_title
 from synthetic import lab, write_description, write_result, write_run, write_table
 
 PLAN: Any = {
@@ -161,6 +161,22 @@ def test_cases_are_a_column_before_the_axes(tmp_path: Path) -> None:
     with create_result(tmp_path, scenario_toml="", plan=plan, manifest={}) as result:
         assert result.axes == ["case", "a.b.c"]
         assert result.write_summary().row(0)[3:5] == ("slow", "[1, 2]")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2.0, "2"),
+        (1.1, "1.1"),
+        (-3.0, "-3"),
+        (1e300, "1e+300"),
+        (True, "true"),
+        ("2.0", "2.0"),
+        (["a", 2.0], '["a", 2.0]'),
+    ],
+)
+def test_values_of_axes_are_text(value: object, text: str) -> None:
+    assert axis_text(value) == text
 
 
 def test_a_run_that_dies_leaves_nothing(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from netwarp.store.documents import PlanJson
 
 CASE = "case"
+_EXACT = 2.0**53
+"""Up to here each whole number is a float of its own."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,13 @@ def axis_series(axis: str, values: Sequence[Any]) -> "pl.Series":
 
 
 def axis_text(value: Any) -> str:
-    """One value of an axis as one line of text: text as it is, other values as JSON."""
+    """One value of an axis as one line of text: text as it is, other values as JSON.
+
+    A whole number is one without a point, even if others of its axis have fractions (1.1, 2, 3).
+    """
     is_line = isinstance(value, str) and value.isprintable()
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)
     return value if is_line else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

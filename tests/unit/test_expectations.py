@@ -82,6 +82,14 @@ def test_a_list_of_values_means_any_of_them() -> None:
     assert checked.found == "9 to 9.5 (2 values), 1 outside"
 
 
+def test_text_selects_the_number_that_it_is() -> None:
+    """`--sweep flows.page.version=1.1,2` has numbers, where a scenario's expectation says "2"."""
+    of_versions = SUMMARY.with_columns(pl.lit(2.0).alias("version"))
+    for value, judgement in (("2", Judgement.MET), ("3", Judgement.UNCHECKED), ("two", Judgement.UNCHECKED)):
+        (checked,) = check_expectations(of_versions, [Expected(where={"version": value}, min=0)])
+        assert checked.judgement == judgement
+
+
 QUEUES = [
     (f"{queue}{seed}", seed, "ok", queue, "flow", "ping", "rtt_ms_p95", rtt + seed)
     for seed in (1, 2)

@@ -36,5 +36,15 @@ def _equals(kind: pl.DataType, column: str, value: object) -> pl.Expr:
     """Whether a column has the value, in its own type or as text."""
     if kind == pl.String:
         return pl.col(column) == axis_text(value)
+    if isinstance(value, str) and kind != pl.Boolean:
+        value = _number(value)
     comparable = isinstance(value, bool) if kind == pl.Boolean else isinstance(value, int | float)
     return pl.col(column).eq(value) if comparable else pl.lit(False)
+
+
+def _number(text: str) -> float | None:
+    """The number that a text is, as of a version: a sweep on a command line has it without quotation marks."""
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -133,6 +133,54 @@ def test_a_command_has_its_own_log(program: Path, tmp_path: Path) -> None:
     assert windows == [12_000 + 1200 * number for number in range(10)]
 
 
+STRANGE = """
+name = "strange"
+duration = "2s"
+nodes = {{ h1 = {{}}, h2 = {{}} }}
+
+[links.path]
+ends = ["h1", "h2"]
+rate = "10mbit"
+
+[flows.bulk]
+from = "h1"
+to = "h2"
+tool = "bulk"
+
+[flows.own]
+from = "h1"
+to = "h2"
+tool = "command"
+client = ["sh", "{program}"]
+"""
+LEAVES = r"""
+printf '{"qlog_version": "0.3", "traces": [{"common_fields": {}, "events": [' > old.qlog
+printf '{"time": 5, "name": "transport:packet_sent", "data": {"raw": {"length": 9}}}]}]}' >> old.qlog
+printf '{' > "$(printf 'no\377text').qlog"
+ln -s /etc/passwd link.qlog
+mkfifo pipe.qlog
+"""
+
+
+def test_logs_that_are_no_use_change_nothing_else(tmp_path: Path) -> None:
+    """Of another time, with a name that is no text, a link and a pipe, from a command that sends nothing."""
+    program = tmp_path / "leaves" / "leaves.sh"
+    program.parent.mkdir()
+    program.write_text(LEAVES)
+    scenario = tmp_path / "strange.toml"
+    scenario.write_text(STRANGE.format(program=program))
+    answer = netwarp("run", scenario, "--read", program.parent, "-o", tmp_path / "result")
+    assert answer.code == 0, answer.err
+    run = _run(tmp_path / "result")
+    assert [flow.name for flow in run.lab.flows] == ["bulk", "own"]
+    goodput = run.metrics().filter(scope="flow", name="bulk", metric="goodput_mbps")["value"].item()
+    assert goodput > 9
+    notes = "\n".join(json.loads((run.path / "status.json").read_text())["notes"])
+    assert "the qlog of own is of another time than the run's" in notes
+    assert r"files/own-client/no\xfftext.qlog is not qlog in JSON" in notes
+    assert netwarp("show", tmp_path / "result").code == 0
+
+
 def test_a_session_has_the_log_of_the_flow_that_begins_with_it(program: Path, tmp_path: Path) -> None:
     script = tmp_path / "session.sh"
     script.write_text(SESSION.format(program=program))

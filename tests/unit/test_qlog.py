@@ -68,7 +68,11 @@ def read(tmp_path: Path, text: str) -> QlogTrace:
 
 
 def shifted(by_ms: float) -> list[dict[str, Any]]:
-    return [{**event, "time": event["time"] + by_ms} for event in EVENTS]
+    return shifted_by(EVENTS, by_ms)
+
+
+def shifted_by(events: list[dict[str, Any]], by_ms: float) -> list[dict[str, Any]]:
+    return [{**event, "time": event["time"] + by_ms} for event in events]
 
 
 def differences() -> list[dict[str, Any]]:
@@ -146,6 +150,55 @@ def test_what_is_no_qlog_is_said(tmp_path: Path, text: str, words: str) -> None:
     path.write_text(text)
     with pytest.raises(QlogError, match=words):
         read_qlog(path)
+
+
+def test_an_epoch_that_is_known_counts_and_not_the_wall_clock(tmp_path: Path) -> None:
+    reference = {"clock_type": "system", "epoch": "1970-01-01T00:00:00.000Z", "wall_clock_time": "2026-01-01T00:00:00Z"}
+    trace = read(tmp_path, document(shifted(BEGAN_MS), reference_time=reference))
+    assert trace.first_sent_ns == BEGAN_NS
+
+
+@pytest.mark.parametrize(
+    "data", [{"cwnd": -1}, {"cwnd": 1e300}, {"cwnd": 12_000, "ssthresh": -1}, {"cwnd": 12_000, "latest_rtt": -1}]
+)
+def test_numbers_that_no_column_holds_are_refused(tmp_path: Path, data: dict[str, float]) -> None:
+    path = tmp_path / "one.qlog"
+    events = [
+        sent(0, 0),
+        metrics(1, smoothed_rtt=20),
+        metrics(2, latest_rtt=20),
+        metrics(3, **{"latest_rtt": 20, **data}),
+    ]
+    path.write_text(document(shifted_by(events, BEGAN_MS)))
+    with pytest.raises(QlogError, match="is not a number of packets, bytes or ns"):
+        read_qlog(path)
+
+
+def test_what_is_in_flight_is_counted_if_it_is_not_logged(tmp_path: Path) -> None:
+    only_ack = sent(3, 2, 40)
+    only_ack["data"]["frames"] = [{"frame_type": "ack"}]
+    events = [
+        sent(0, 0, 1250, "initial"),
+        sent(1, 0),
+        sent(2, 1),
+        only_ack,
+        acknowledged(20, [0]),
+        metrics(20, cwnd=12_000, latest_rtt=20, smoothed_rtt=20),
+        lost(21, 1),
+        metrics(21, cwnd=6000),
+    ]
+    trace = read(tmp_path, document(events, time_format="relative", reference_time=BEGAN_MS))
+    # The handshake's packets are not waited for after the first acknowledgement of data.
+    assert [row["in_flight_bytes"] for row in trace.rows] == [1200, 0]
+
+
+def test_ranges_of_packets_that_were_never_sent_cost_nothing(tmp_path: Path) -> None:
+    count = 4000
+    huge = [[9 * 10**9, 9 * 10**18]] * count
+    events = [*(sent(0, number) for number in range(count)), acknowledged(1, *huge, [0, count - 1])]
+    events.append(metrics(2, cwnd=12_000, latest_rtt=20, smoothed_rtt=20))
+    trace = read(tmp_path, document(events, time_format="relative", reference_time=BEGAN_MS))
+    assert [row["acked_bytes"] for row in trace.rows] == [1200 * count]
 
 
 JSON = st.recursive(

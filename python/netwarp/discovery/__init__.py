@@ -2,6 +2,6 @@
 senders that its programs logged."""
 
 from netwarp.discovery.found import found_network
-from netwarp.discovery.qlogs import read_logs
+from netwarp.discovery.qlogs import Logged, read_logs
 
-__all__ = ["found_network", "read_logs"]
+__all__ = ["Logged", "found_network", "read_logs"]

@@ -19,12 +19,18 @@ from netwarp.store.streams import Row
 from netwarp.values.constants import NS_PER_MS, NS_PER_S
 from netwarp.values.json_values import Json
 
-MAX_BYTES = 256 << 20
-"""The largest file that is read: its JSON takes ten times as much memory."""
+MAX_BYTES = 64 << 20
+"""The largest file that is read: its JSON takes up to 24 times as much memory."""
+_MAX_LOOKS = 50_000_000
+"""How often numbers of packets are looked up in a trace, against ranges that would take hours."""
+_MAX_WORDS = 200
+"""Characters of a sentence about a file, which may quote it."""
 _RECORD_SEPARATOR = "\x1e"
 _SPACES = {"initial": 0, "handshake": 1}
 """Packet number spaces (RFC 9000, section 12.3); 0-RTT and 1-RTT packets share the third."""
 _APPLICATION = 2
+_NOT_IN_FLIGHT = {"ack", "connection_close"}
+"""Frames that alone leave a packet out of what is in flight (RFC 9002, section 2)."""
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
 
@@ -51,12 +57,13 @@ def read_qlog(path: Path) -> list[QlogTrace]:
     if path.stat().st_size > MAX_BYTES:
         raise QlogError(f"is larger than {MAX_BYTES >> 20} MB")
     try:
-        parsed = list(_parsed(path.read_text("utf-8")))
-        traces = [_trace(common, events) for common, events in parsed]
+        traces = [_trace(common, events) for common, events in _parsed(path.read_text("utf-8"))]
+    except QlogError:
+        raise
     except (ValueError, RecursionError) as error:
-        raise QlogError(f"is not qlog in JSON: {error}") from None
+        raise QlogError(f"is not qlog in JSON: {error}"[:_MAX_WORDS]) from None
     except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
-        raise QlogError(f"has an event of another form: {error!r}") from None
+        raise QlogError(f"has an event of another form: {error!r}"[:_MAX_WORDS]) from None
     return [trace for trace in traces if trace is not None]
 
 
@@ -101,8 +108,9 @@ def _timed(common: Mapping[str, Json], events: Iterable[Json]) -> Iterator[tuple
     `absolute` times stand for themselves, `relative` and `relative_to_epoch` ones are added to the reference time,
     `delta` and `relative_to_previous_event` ones to that of the event before.
     """
-    form = str(common.get("time_format", "absolute"))
-    reference_ns = _reference_ns(common.get("reference_time", 0))
+    reference = common.get("reference_time", 0)
+    reference_ns = _reference_ns(reference)
+    form = common.get("time_format") or ("relative_to_epoch" if isinstance(reference, dict) else "absolute")
     at_ns = reference_ns
     for event in events:
         if not isinstance(event, dict):
@@ -116,13 +124,17 @@ def _timed(common: Mapping[str, Json], events: Iterable[Json]) -> Iterator[tuple
 
 
 def _reference_ns(reference: Json) -> int:
-    """A reference time in ns since 1970: milliseconds, or an object with an instant (RFC 3339)."""
+    """A reference time in ns since 1970: milliseconds, or an object with an instant (RFC 3339).
+
+    The instant is its epoch, 1970 by default; `wall_clock_time` is for an epoch that is unknown (qlog-main-schema-13).
+    """
     if not isinstance(reference, dict):
         return _ns(reference or 0)
-    instant = str(reference.get("wall_clock_time") or reference.get("epoch") or "")
+    epoch = str(reference.get("epoch", "1970-01-01T00:00:00Z"))
+    instant = str(reference.get("wall_clock_time") or "") if epoch == "unknown" else epoch
     found = _INSTANT.fullmatch(instant)
     if found is None:
-        raise QlogError(f'has the reference time "{instant}", which is not an instant')
+        raise QlogError(f'has the reference time "{instant[:40]}", which is not an instant')
     whole = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00"))
     since = whole - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * NS_PER_S + int((found[2] or "").ljust(9, "0"))
@@ -141,6 +153,8 @@ class _Sender:
     rows: list[Row] = field(default_factory=list)
     _metrics: dict[str, float] = field(default_factory=dict)
     _unacked: tuple[dict[int, int], dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}, {}))
+    _flying_bytes: int = 0
+    _looks: int = 0
     _acknowledged: bool = False
     _lost_rows: int = 0
     """Packets lost when the last row was made, by which a later one is told to be of a loss."""
@@ -159,7 +173,7 @@ class _Sender:
                 self._received(data)
             case "packet_lost":
                 number, space = _packet(data)
-                self._unacked[space].pop(number, None)
+                self._flying_bytes -= self._unacked[space].pop(number, 0)
                 self.lost_pkts += 1
             case "metrics_updated":
                 self._updated(at_ns, data)
@@ -170,28 +184,46 @@ class _Sender:
         length = raw.get("length") if isinstance(raw, dict) else None
         if length is None and isinstance(header, dict):
             length = header.get("packet_size")
-        size = int(_number(length or 0))
+        size = _count(length or 0)
         if self.first_sent_ns is None:
             self.first_sent_ns = at_ns
         self.sent_pkts += 1
         self.sent_bytes += size
         self.longest_bytes = max(self.longest_bytes, size)
-        self._unacked[space][number] = size
+        frames = [frame.get("frame_type") for frame in _list(data.get("frames")) if isinstance(frame, dict)]
+        if not frames or set(frames) - _NOT_IN_FLIGHT:
+            self._flying_bytes += size - self._unacked[space].get(number, 0)
+            self._unacked[space][number] = size
 
     def _received(self, data: Mapping[str, Json]) -> None:
         """Count what the acknowledgements in a packet are the first to acknowledge."""
         _, space = _packet(data)
-        waiting = self._unacked[space]
         for frame in _list(data.get("frames")):
-            if not isinstance(frame, dict) or frame.get("frame_type") != "ack":
-                continue
-            for part in map(_list, _list(frame.get("acked_ranges"))):
-                first, last = int(_number(part[0])), int(_number(part[-1]))
-                inside = range(first, last + 1) if last - first < len(waiting) else list(waiting)
-                for number in inside:
-                    if first <= number <= last and number in waiting:
-                        self.acked_bytes += waiting.pop(number)
-                        self._acknowledged = True
+            if isinstance(frame, dict) and frame.get("frame_type") == "ack":
+                for part in map(_list, _list(frame.get("acked_ranges"))):
+                    self._acked(space, int(_number(part[0])), int(_number(part[-1])))
+
+    def _acked(self, space: int, first: int, last: int) -> None:
+        waiting = self._unacked[space]
+        if not waiting:
+            return
+        # Packets are sent in the order of their numbers.
+        first, last = max(first, next(iter(waiting))), min(last, next(reversed(waiting)))
+        few = last - first < len(waiting)
+        found = [number for number in (range(first, last + 1) if few else waiting) if first <= number <= last]
+        self._looks += min(max(last - first, 0), len(waiting)) + 1
+        if self._looks > _MAX_LOOKS:
+            raise QlogError("acknowledges ranges of packets that take too long to look up")
+        for number in found:
+            if number in waiting:
+                size = waiting.pop(number)
+                self.acked_bytes += size
+                self._flying_bytes -= size
+                self._acknowledged = True
+        if space == _APPLICATION and self._acknowledged:
+            for early in self._unacked[:_APPLICATION]:  # their keys are discarded (RFC 9002, section 6.4)
+                self._flying_bytes -= sum(early.values())
+                early.clear()
 
     def _updated(self, at_ns: int, data: Mapping[str, Json]) -> None:
         window = self._metrics.get("congestion_window")
@@ -215,19 +247,18 @@ class _Sender:
 
     def _row(self, at_ns: int, event: QuicEvent, new: Mapping[str, float]) -> Row:
         known = self._metrics
-        in_flight = known.get("bytes_in_flight", sum(sum(space.values()) for space in self._unacked))
         threshold = known.get("ssthresh")
         return {
             "time_ns": at_ns,
             "event": int(event),
-            "cwnd_bytes": int(known["congestion_window"]),
+            "cwnd_bytes": _count(known["congestion_window"]),
             # Stacks that log the largest number there is mean that there is no threshold yet.
-            "ssthresh_bytes": None if threshold is None or threshold >= 1 << 62 else int(threshold),
-            "in_flight_bytes": int(in_flight),
+            "ssthresh_bytes": None if threshold is None or threshold >= 1 << 62 else _count(threshold),
+            "in_flight_bytes": _count(known.get("bytes_in_flight", self._flying_bytes)),
             "acked_bytes": self.acked_bytes,
-            "rtt_ns": round(new["latest_rtt"] * NS_PER_MS) if "latest_rtt" in new else None,
-            "srtt_ns": round(known["smoothed_rtt"] * NS_PER_MS),
-            "min_rtt_ns": round(known.get("min_rtt", known["smoothed_rtt"]) * NS_PER_MS),
+            "rtt_ns": _count(new["latest_rtt"] * NS_PER_MS) if "latest_rtt" in new else None,
+            "srtt_ns": _count(known["smoothed_rtt"] * NS_PER_MS),
+            "min_rtt_ns": _count(known.get("min_rtt", known["smoothed_rtt"]) * NS_PER_MS),
             "sent_pkts": self.sent_pkts,
             "lost_pkts": self.lost_pkts,
         }
@@ -248,9 +279,19 @@ def _number(value: Json) -> float:
     return value
 
 
+def _count(value: Json) -> int:
+    """A number that a column can hold, rounded."""
+    number = _number(value)
+    if not 0 <= number < 1 << 62:
+        raise TypeError(f"{number!r} is not a number of packets, bytes or ns")
+    return round(number)
+
+
 def _ns(milliseconds: Json) -> int:
     """A time in ns. A product with the whole number would lose a quarter of a microsecond since 1970."""
     value = _number(milliseconds)
+    if not abs(value) < 1 << 42:
+        raise TypeError(f"{value!r} is not a time in milliseconds")
     whole = int(value)
     return whole * NS_PER_MS + round((value - whole) * NS_PER_MS)
 

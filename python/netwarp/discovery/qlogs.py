@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path, PurePath
 from socket import IPPROTO_UDP
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -22,6 +24,9 @@ from netwarp.values.json_values import Json, JsonObject
 
 _SUFFIXES = (".qlog", ".sqlog")
 _FOLDER = "files"
+_MAX_BYTES = 256 << 20
+"""The size of all logs of a run that are read."""
+_MAX_NOTES = 5
 _ENDS_OF_ONE = 2
 """Logs of one connection: of its client and of its server."""
 _APART_NS = (NS_PER_MS, NS_PER_S)
@@ -37,7 +42,8 @@ class Logged:
     notes: tuple[str, ...] = ()
 
 
-class _Log(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Log:
     """A trace of a file, whose path is relative to the run's files."""
 
     path: PurePath
@@ -52,43 +58,79 @@ def read_logs(run: RunDir, lab: Lab, found: JsonObject) -> Logged:
     """
     logs, notes = _read(run.path / _FOLDER)
     if not logs:
-        return Logged({}, tuple(notes))
+        return Logged({}, _few(notes))
     if run.has_rows("machine"):
         return Logged({}, ("qlog files are not read: their times are of a wall clock, which is exact in virtual time",))
-    flows = cast("list[dict[str, Any]]", found.get("flows", []))
+    boot_ns = EPOCH_S * NS_PER_S + lab.t0_ns
+    flows = cast("list[dict[str, Any]]", found.get("flows") or [flow.as_json() for flow in lab.flows])
     commands = _of_commands(lab, logs)
     owned = {flow_id: max(own, key=lambda log: log.trace.sent_bytes) for flow_id, own in commands.items()}
-    for flow in lab.flows:
-        if len(own := commands.get(flow.id, ())) > _ENDS_OF_ONE:
-            notes.append(f"{flow.name} left {len(own)} qlog traces: the sender with most bytes is in quic_acks")
-    others = [log for log in logs if not any(log in own for own in commands.values())]
+    names = {flow.id: flow.name for flow in lab.flows}
+    for flow_id, log in [*owned.items()]:
+        if not 0 <= log.trace.first_sent_ns - boot_ns <= lab.duration_ns:
+            del owned[flow_id]
+            notes.append(f"the qlog of {names[flow_id]} is of another time than the run's")
+        elif len(commands[flow_id]) > _ENDS_OF_ONE:
+            count = len(commands[flow_id])
+            notes.append(f"{names[flow_id]} left {count} qlog traces: the sender with most bytes is in quic_acks")
+    of_commands = {log for own in commands.values() for log in own}
+    others = [log for log in logs if log not in of_commands]
     if lab.exec:
-        owned |= _of_found([flow for flow in flows if flow["tool"] == "udp"], others, _received(run), lab.t0_ns)
-    if unknown := [log for log in others if log not in owned.values()]:
+        owned |= _of_found([flow for flow in flows if flow["tool"] == "udp"], others, _received(run), boot_ns)
+    used = set(owned.values())
+    if unknown := [log for log in others if log not in used]:
         notes.append(
-            f"no flow begins with the first packet of {len(unknown)} qlog traces, as of files/{unknown[0].path}"
+            f"no flow begins with the first packet of {len(unknown)} qlog traces, as of {_shown(unknown[0].path)}"
         )
-    rows = [row for flow_id, log in owned.items() for row in _rows(flow_id, log.trace, lab.t0_ns)]
+    rows = [row for flow_id, log in owned.items() for row in _rows(flow_id, log.trace, boot_ns)]
     if not rows:
-        return Logged({}, tuple(notes))
+        return Logged({}, _few(notes))
     before = run.scan(QUIC_ACKS.name).collect().iter_rows(named=True)
     write_stream(run.path / QUIC_ACKS.file, QUIC_ACKS, sorted([*before, *rows], key=itemgetter("time_ns")))
     sizes = {flow_id: {"logged_datagram_bytes": log.trace.datagram_bytes} for flow_id, log in owned.items()}
-    return Logged({"flows": [{**flow, **sizes.get(flow["id"], {})} for flow in flows]}, tuple(notes))
+    return Logged({"flows": [{**flow, **sizes.get(flow["id"], {})} for flow in flows]}, _few(notes))
 
 
 def _read(folder: Path) -> tuple[list[_Log], list[str]]:
     """The traces of all logs below the folder, and why some could not be read."""
-    logs, notes = [], []
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in _SUFFIXES or path.is_symlink() or not path.is_file():
-            continue
+    logs: list[_Log] = []
+    notes: list[str] = []
+    left = _MAX_BYTES
+    for path in sorted(_files(folder)):
         short = path.relative_to(folder)
         try:
+            left -= path.stat().st_size
+            if left < 0:
+                notes.append(f"{_shown(short)} and later qlog files are not read: they have {_MAX_BYTES >> 20} MB")
+                break
             logs += [_Log(short, trace) for trace in read_qlog(path)]
-        except (QlogError, OSError) as error:
-            notes.append(f"files/{short} {error}" if isinstance(error, QlogError) else f"files/{short}: {error}")
+        except QlogError as error:
+            notes.append(f"{_shown(short)} {error}")
+        except OSError as error:
+            notes.append(f"{_shown(short)}: {error.strerror}")
     return logs, notes
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The regular files below a folder that are named as logs, however deep it is."""
+    folders = [folder] if folder.is_dir() else []
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False) and entry.name.endswith(_SUFFIXES):
+                    yield Path(entry.path)
+
+
+def _shown(path: PurePath) -> str:
+    """The path in a sentence; a name may be no text."""
+    return os.fsencode(f"files/{path}").decode(errors="backslashreplace")
+
+
+def _few(notes: Sequence[str]) -> tuple[str, ...]:
+    more = len(notes) - _MAX_NOTES
+    return (*notes[:_MAX_NOTES], *([f"so it is with {more} more qlog files"] if more > 0 else []))
 
 
 def _of_commands(lab: Lab, logs: Sequence[_Log]) -> dict[int, list[_Log]]:
@@ -108,18 +150,22 @@ def _of_commands(lab: Lab, logs: Sequence[_Log]) -> dict[int, list[_Log]]:
 
 
 def _of_found(
-    flows: Sequence[Mapping[str, Any]], logs: Sequence[_Log], received: Mapping[tuple[Any, ...], int], t0_ns: int
+    flows: Sequence[Mapping[str, Any]], logs: Sequence[_Log], received: Mapping[tuple[Any, ...], int], boot_ns: int
 ) -> dict[int, _Log]:
     """The log of each flow that has one: of those that begin with it, the one of as many bytes."""
     found: dict[int, _Log] = {}
+    used: set[_Log] = set()
+    ordered = sorted(logs, key=lambda log: log.trace.first_sent_ns)
+    times = [log.trace.first_sent_ns for log in ordered]
     for flow in flows:
-        begin_ns = flow["start_ns"] + t0_ns + EPOCH_S * NS_PER_S
+        begin_ns = flow["start_ns"] + boot_ns
         size = received.get(tuple(flow[name] for name in _ENDS), 0)
-        left = [log for log in logs if log not in found.values()]
         for apart_ns in _APART_NS:
-            near = [log for log in left if -NS_PER_MS <= begin_ns - log.trace.first_sent_ns <= apart_ns]
+            first, last = bisect_left(times, begin_ns - apart_ns), bisect_right(times, begin_ns + NS_PER_MS)
+            near = [log for log in ordered[first:last] if log not in used]
             if near:
                 found[flow["id"]] = min(near, key=lambda log: abs(log.trace.sent_bytes - size))
+                used.add(found[flow["id"]])
                 break
     return found
 
@@ -136,7 +182,7 @@ def _received(run: RunDir) -> dict[tuple[Any, ...], int]:
     return {tuple(row[:-1]): int(row[-1]) for row in frame.iter_rows()}
 
 
-def _rows(flow_id: int, trace: QlogTrace, t0_ns: int) -> Iterator[Row]:
+def _rows(flow_id: int, trace: QlogTrace, boot_ns: int) -> Iterator[Row]:
     """The rows of a trace in the run's time."""
     for row in trace.rows:
-        yield {**row, "flow_id": flow_id, "time_ns": row["time_ns"] - t0_ns - EPOCH_S * NS_PER_S}  # type: ignore[operator]
+        yield {**row, "flow_id": flow_id, "time_ns": cast("int", row["time_ns"]) - boot_ns}

@@ -12,9 +12,10 @@ from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import judge
-from netwarp.discovery import found_network, read_logs
+from netwarp.discovery import Logged, found_network, read_logs
 from netwarp.engines import Job, Outcome
 from netwarp.engines.reports import RunFacts
+from netwarp.lab_format.model import Lab
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room, store_errors
 from netwarp.store.files import is_full, write_json
@@ -36,7 +37,7 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
     """
     run, duration_ns = RunDir(directory), outcome.found.get("duration_ns", 0)
     network = found_network(run, job.lab, duration_ns)
-    logged = read_logs(run, job.lab, network)
+    logged = _logged(run, job.lab, network)
     found = {**outcome.found, **network, **logged.found}
     outcome = replace(outcome, notes=(*outcome.notes, *logged.notes))
     if found:
@@ -51,6 +52,15 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
     with store_errors(directory, "remove tables of"):
         remove_tables(directory, keep)
     return _filed(directory, replace(outcome, facts={**outcome.facts, "keep": keep}))
+
+
+def _logged(run: RunDir, lab: Lab, network: JsonObject) -> Logged:
+    """What programs logged themselves. A file of theirs never fails a run. Raises StoreError."""
+    try:
+        with contained(run.path, StoreError):
+            return read_logs(run, lab, network)
+    except FaultError as error:
+        return Logged({}, (f"qlog files are not read: {error}",))
 
 
 def conclude_unmade(directory: Path, reason: str) -> Outcome:

@@ -178,7 +178,7 @@ def test_logs_that_are_no_use_change_nothing_else(tmp_path: Path) -> None:
     notes = "\n".join(json.loads((run.path / "status.json").read_text())["notes"])
     assert "the qlog of own is of another time than the run's" in notes
     assert r"files/own-client/no\xfftext.qlog is not qlog in JSON" in notes
-    assert netwarp("show", tmp_path / "result").code == 0
+    assert netwarp("export", tmp_path / "result", "--format", "csv", "-o", tmp_path / "csv").code == 0
 
 
 def test_a_session_has_the_log_of_the_flow_that_begins_with_it(program: Path, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ quick: $(STAMPS)/dev $(STAMPS)/netwarp $(STAMPS)/tools
 	env -u PYTHONDONTWRITEBYTECODE POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal --hypothesis-profile quick -m 'not slow' tests/unit tests/test_*.py
 
 test: setup test-packages $(STAMPS)/dev
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest --numprocesses auto --dist loadfile -m 'not nightly'
 	$(CARGO) test --quiet --locked --workspace
 
 check: $(STAMPS)/dev $(STAMPS)/netwarp
@@ -92,6 +92,7 @@ nightly: setup program-packages test-packages $(STAMPS)/dev $(STAMPS)/site
 	$(BIN)/python -m bench.figures
 	$(BIN)/python -m bench.copa
 	$(BIN)/pytest tests/nightly
+	$(BIN)/pytest --numprocesses auto --dist loadfile -m nightly tests/unit tests/e2e
 
 # Root, mmdebstrap and half an hour: the wheels of the last commit, in dist/.
 dist: $(STAMPS)/dev

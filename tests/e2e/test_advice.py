@@ -211,6 +211,7 @@ share = 0.9
 """
 
 
+@pytest.mark.nightly
 def test_behind_a_modem_a_shaper_takes_the_queue_away(tmp_path: Path) -> None:
     """The line's FIFOs stay; nine tenths of its rate are left, and the ping no longer waits."""
     (tmp_path / "own.toml").write_text(ROUTER)

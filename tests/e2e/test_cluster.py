@@ -110,6 +110,7 @@ def test_the_same_bytes_as_here(cluster: Cluster, tmp_path: Path) -> None:
     assert any(name.endswith(".pcap") for name in names[0])
 
 
+@pytest.mark.nightly
 def test_a_worker_without_this_kernel_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
     own.worker("bare", XDG_CACHE_HOME=str(tmp_path / "empty"))
     scenario = write_scenario(tmp_path / "s.toml")
@@ -141,6 +142,7 @@ def test_a_worker_whose_kernel_was_changed_is_named(own: Cluster, tmp_path: Path
     assert "`netwarp kernel build`" in told
 
 
+@pytest.mark.nightly
 def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> None:
     # Another environment's python and agent: links to these, but for the agent, which has a byte more.
     other = tmp_path / "env" / "bin"
@@ -157,6 +159,7 @@ def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> N
     assert "its agent differs from this one; copy this one there: `rsync -a" in done.err
 
 
+@pytest.mark.nightly
 def test_a_worker_with_other_tools_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
     """With an iperf3 that has an additional byte, on this worker alone."""
     other = tmp_path / "tools"

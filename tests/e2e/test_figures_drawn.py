@@ -80,6 +80,25 @@ SHORT: dict[str, tuple[str, ...]] = {
 """Changes that make each short; the full three-node studies run iperf3, which takes minutes, and draw the same
 figures."""
 KINDS = "cwnd|rtt|queue|throughput|stack|interfaces|bbr|iperf3|jain|monitor"
+ALIKE = {
+    "bufferbloat-50-100-150",
+    "bufferbloat-first-peak",
+    "different-rtts",
+    "fair-users",
+    "join-and-leave",
+    "md1",
+    "mitigate",
+    "mm1k",
+    "mobile",
+    "rate-step",
+    "real-time",
+    "receive-buffers",
+    "shape-udp",
+    "tcp-vs-udp",
+    "three-node-published",
+    "tuners",
+}
+"""Their figures are of the kinds that the others have; `make nightly` draws them."""
 LEFT_OUT = {"ab-interference", "three-node", "kernel-ab", "diurnal"}
 """They take long, and `make nightly` draws every figure of them."""
 
@@ -102,7 +121,9 @@ def made(results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, nam
     return results[name]
 
 
-@pytest.mark.parametrize("name", sorted(SHORT))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in ALIKE else []) for name in sorted(SHORT)]
+)
 def test_figures_can_be_read(name: str, results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     drawn, found = faults(made(results, tmp_path_factory, name), Look())
     assert 1 <= len(drawn) <= MOST + 2, "a lab has the figures that answer its questions"

@@ -13,6 +13,8 @@ from bench.kills import KINDS, SCENARIO, Blow, S, blows, strike
 from bench.repeats import run_once
 
 TRIES = 2
+FEW = ("kill", "stop", "term", "segv")
+"""One signal of each way that a process takes one; `make nightly` has all."""
 CHILDREN = ("ptraced_child", "check_ptrace")
 """What the kernel says of a child of its start that is gone: Linux 6.12, 6.1."""
 
@@ -25,7 +27,9 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, str], 
     return found, time.monotonic() - begin
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in FEW else pytest.param(kind, marks=pytest.mark.nightly) for kind in KINDS]
+)
 def test_a_run_that_is_struck_fails_with_a_reason_or_is_the_same(
     usual: tuple[Mapping[str, str], float], tmp_path: Path, kind: str
 ) -> None:

@@ -9,9 +9,15 @@ from documented import PAGES, ROOT, Block, Command, blocks_of, follow, skipped, 
 
 LIMIT_S = 120.0
 """A hang must end the tests; no working command comes near this."""
+LONG = {"ab", "explain", "figures", "suites", "verify"}
+"""Pages whose commands take half a minute and more, each also tested by itself; `make nightly` follows them."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.nightly] if page.stem in LONG else []) for page in PAGES],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:
     place = tmp_path / "empty"
     place.mkdir()

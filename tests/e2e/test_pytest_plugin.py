@@ -312,6 +312,7 @@ def test_faults_that_a_test_makes(suite: Path) -> None:
     assert status["status"] == "ok", status  # although the test has failed: its metrics are there
 
 
+@pytest.mark.nightly
 def test_options_of_pytest(suite: Path) -> None:
     """Those that only the pytest outside may follow, and those that only the one inside can."""
     (suite / "test_faults.py").write_text(FAULTS)

@@ -83,6 +83,9 @@ SHORT = {
 OWN_KERNELS = {"kernel-ab"}
 """Those with another kernel, whose build takes minutes: tests/nightly/test_kernel_builds.py runs them."""
 
+AGAIN = {"tuners"}
+"""test_tuners.py runs it as well, with what it expects."""
+
 SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
 """The link that the traffic should fill."""
 
@@ -91,7 +94,9 @@ def test_every_shipped_scenario_is_tested() -> None:
     assert sorted({*PARTS, *SHORT, *OWN_KERNELS}) == sorted(shipped_scenarios())
 
 
-@pytest.mark.parametrize("name", sorted(PARTS | SHORT))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in AGAIN else []) for name in sorted(PARTS | SHORT)]
+)
 def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
     done = netwarp("run", name, *(PARTS | SHORT)[name], "-o", tmp_path / "r", "--json")
     assert done.code in (0, 1), done.err

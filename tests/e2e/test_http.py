@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
+from e2e_command import netwarp
 from e2e_runs import Runs, only_run
 from e2e_traffic import SECOND, account, flow, pair, values
 from netwarp.store.digests import read_digests
@@ -28,6 +30,14 @@ FRAME, RESPONSE = 1514, 1000 + 268
 
 def page(name: str, *lines: str, start: int = 0) -> str:
     return flow(name, "http", f'document = "{DOCUMENT}B"', f'start = "{start}s"', *lines)
+
+
+def failed(scenario: str, place: Path) -> RunDir:
+    """The only run of a scenario, which must fail."""
+    (place / "s.toml").write_text(scenario)
+    answer = netwarp("run", place / "s.toml", "--no-plots", "-o", place / "r")
+    assert answer.code == 3, answer.err
+    return only_run(place / "r")
 
 
 def pages(run: RunDir, name: str) -> pl.DataFrame:
@@ -174,3 +184,74 @@ def test_a_server_that_never_answers_has_no_page(runs: Runs) -> None:
     for name in ("two", "three"):
         assert pages(run, name).select("connected_ns", "end_ns").rows() == [(None, None)]
         assert values(run, name)["pages_incomplete"] == 1
+
+
+def test_small_pages_are_all_resumed(runs: Runs) -> None:
+    """A page of one round trip is over before its connection brings tickets, also without a pause."""
+    names = {"paused": 'think = "20ms"', "at-once": 'think = "0s"'}
+    lines = ('version = "3"', "zero_rtt = true", "pages = 12")
+    text = "".join(page(name, *lines, think, start=2 * n + 1) for n, (name, think) in enumerate(names.items()))
+    run = runs(pair(text, delay="20ms", duration="5s"))
+    for name in names:
+        loads = pages(run, name).select(pl.col("end_ns") - pl.col("start_ns")).to_series()
+        assert loads.len() == 12
+        assert (loads.is_between(40 * MS, 44 * MS)).all(), (name, loads.to_list())
+
+
+REFUSED = flow(
+    *("refused", "command", 'start = "1s"'),
+    'client = ["sh", "-c", "ip route add unreachable {destination}/32"]',
+)
+
+
+@pytest.mark.parametrize("version", ["1.1", "2"])
+def test_a_page_that_fails_at_once_ends_its_flow(tmp_path: Path, version: str) -> None:
+    """Without a pause the next page would fail at the same instant, and virtual time would stand still."""
+    run = failed(pair(page("page", f'version = "{version}"', "think = '0s'") + REFUSED, duration="3s"), tmp_path)
+    found = pages(run, "page")
+    assert f"page {found.height - 1}: cannot connect to 10.0.0.2" in str(run.status()["reason"])
+    assert found["end_ns"].null_count() == 1
+    assert found["start_ns"][-1] == pytest.approx(SECOND, abs=200 * MS)
+
+
+BRIEFLY = flow(
+    *("briefly", "command", 'start = "100ms"'),
+    'client = ["sh", "-c", "ip route add $0; sleep 0.05; ip route del $0", "prohibit {destination}/32"]',
+    ends=("r1", "h2"),
+)
+
+
+def test_what_icmp_says_of_one_connection_ends_no_later_one(runs: Runs) -> None:
+    """r1 refuses packets while the first page is loaded (type 3, code 13); the second has a connection of its own."""
+    text = page("page", 'version = "3"', "pages = 2", 'think = "600ms"').replace("1000B", "300kB")
+    run = runs(pair(text + BRIEFLY, router=True, delay="20ms", duration="5s"))
+    (first_ns, _), ends_ns = pages(run, "page")["start_ns"], pages(run, "page")["end_ns"]
+    assert first_ns < 100 * MS < 150 * MS < ends_ns[0] < ends_ns[1]
+
+
+def test_a_connection_that_times_out_is_a_result(runs: Runs) -> None:
+    """An outage that is longer than TCP's retransmissions, while responses arrive and other requests leave."""
+    sysctl = '{ sysctl = { "net.ipv4.tcp_retries2" = 3, "net.ipv4.tcp_syn_retries" = 2 } }'
+    lines = ("pages = 1", "objects = 20", 'object_size = "100kB exponential"', "depth = 2")
+    text = pair(
+        page("one", 'version = "1.1"', *lines) + page("two", 'version = "2"', *lines),
+        nodes=f"h1 = {sysctl}\nh2 = {sysctl}",
+        delay="20ms",
+        duration="30s",
+        tail='[[changes]]\nat = "1s"\nlink = "wire"\noutage = "25s"\n',
+    )
+    run = runs(text)
+    for name in ("one", "two"):
+        assert account(run, name)["error"] is None
+        assert pages(run, name)["end_ns"].to_list() == [None]
+
+
+def test_a_dead_path_leaves_the_first_page_without_a_ticket(runs: Runs, tmp_path: Path) -> None:
+    """It is not complete; if the path is only longer than `resume_ahead`, the flow fails when a ticket comes."""
+    lines = ('version = "3"', "zero_rtt = true")
+    run = runs(pair(page("page", *lines, start=1), link="loss = '100%'", duration="3s"))
+    assert "never connected: the network lost its packets" in str(run.status())
+    assert pages(run, "page").select("start_ns", "connected_ns", "end_ns").rows() == [(SECOND, None, None)]
+    assert (values(run, "page")["pages"], values(run, "page")["pages_incomplete"]) == (0, 1)
+    late = failed(pair(page("page", *lines, 'resume_ahead = "150ms"', start=1), delay="50ms"), tmp_path)
+    assert "had no session ticket when the flow began" in str(late.status()["reason"])

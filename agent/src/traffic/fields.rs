@@ -208,7 +208,7 @@ pub struct HttpFields {
     pub times_ns: Vec<i64>,
     /// of HTTP/3: UDP's payload of every full packet
     pub datagram_size_bytes: u32,
-    /// how long before its start a first connection fetches session tickets; None: it does not resume
+    /// how long before its start first connections fetch session tickets; None: it does not resume
     pub resume_ahead_ns: Option<i64>,
 }
 

@@ -66,7 +66,7 @@ class HttpFields(LabObject):
     datagram_size_bytes: Annotated[UInt32, meaning("of HTTP/3: UDP's payload of every full packet")]
     resume_ahead_ns: Annotated[
         Time | None,
-        meaning("how long before its start a first connection fetches session tickets; null: it does not resume"),
+        meaning("how long before its start first connections fetch session tickets; null: it does not resume"),
     ]
 
 
@@ -156,8 +156,8 @@ class HttpFlow(TcpFlow):
         default=None,
     )
     zero_rtt: bool = about(
-        "Whether connections of HTTP/3 resume earlier ones, and so send requests in their first flight (0-RTT): a "
-        "first connection, `resume_ahead` before the flow's start, fetches session tickets and is closed.",
+        "Whether connections of HTTP/3 resume earlier ones, and so send requests in their first flight (0-RTT): two "
+        "first connections, `resume_ahead` before the flow's start, fetch session tickets and are closed.",
         True,
         refused=["yes"],
         beside={"version": "3", "start": "1s"},
@@ -165,7 +165,7 @@ class HttpFlow(TcpFlow):
         strict=True,
     )
     resume_ahead: PositiveDuration | None = about(
-        "How long before `start` the first connection of a flow with `zero_rtt` begins; default: 1 s.",
+        "How long before `start` the first connections of a flow with `zero_rtt` begin; default: 1 s.",
         "500ms",
         refused=["0s"],
         beside={"version": "3", "start": "1s", "zero_rtt": True},

@@ -1,32 +1,31 @@
 //! The client: loads pages, one after the other or as they arrive.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use quinn_proto::VarInt;
 
 use super::pages::{Pages, Planned};
 use super::session::{Connector, Place, Session, Way};
 use super::tasks::Timers;
 use crate::lab::Flow;
-use crate::time::monotonic_ns;
 use crate::traffic::draws::Draws;
 use crate::traffic::fields::HttpFields;
 use crate::traffic::open_loop::arrivals::{When, times};
 use crate::traffic::quic::account::{Ending, Shared};
-use crate::traffic::quic::tls::Tickets;
 use crate::traffic::threads::lock;
 
 /// The stream of the flow's seed that its pauses are drawn from.
 const PAUSES: u64 = 2;
-const NO_ERROR: VarInt = VarInt::from_u32(0x100);
+/// Connections that fetch the first session tickets, two each: a connection brings its own after two round trips, and short
+/// pages take two until then.
+const FIRST: usize = 2;
 
 /// What loads pages.
 pub struct Client {
@@ -36,7 +35,6 @@ pub struct Client {
     pub flow: Flow,
     pub t0_ns: i64,
     pub pages: RefCell<Pages>,
-    pub tickets: Arc<Tickets>,
     pub account: Shared,
     pub ending: Arc<Ending>,
 }
@@ -70,7 +68,9 @@ impl Client {
             if self.ending.is_stopped() {
                 break;
             }
-            self.load().await;
+            if !self.load().await {
+                break; // the next page would fail as well, and without a pause at the same instant
+            }
             let pause_ns = draws.value(mean, shape) as i64;
             let log = &self.connector.log;
             self.timers
@@ -92,22 +92,25 @@ impl Client {
                 break;
             }
             let client = Rc::clone(self);
-            self.connector
-                .spawner
-                .start(async move { client.load().await })?;
+            self.connector.spawner.start(async move {
+                client.load().await;
+            })?;
         }
         Ok(())
     }
 
-    /// Loads the next page. One that the network lets fail is a result; other errors are the flow's.
-    async fn load(&self) {
+    /// Loads the next page. One that the network lets fail is a result; other errors are the flow's. False after such an
+    /// error.
+    async fn load(&self) -> bool {
         let plan = self.pages.borrow_mut().draw();
         let page = self.connector.log.begin(&plan);
-        if let Err(e) = self.load_page(page, &plan).await
-            && !has_timed_out(&e)
-        {
-            let mut account = lock(&self.account);
-            account.error.get_or_insert(format!("page {page}: {e:#}"));
+        match self.load_page(page, &plan).await {
+            Err(e) if !has_timed_out(&e) => {
+                let mut account = lock(&self.account);
+                account.error.get_or_insert(format!("page {page}: {e:#}"));
+                false
+            }
+            _ => true,
         }
     }
 
@@ -139,28 +142,31 @@ impl Client {
         Ok(at.object)
     }
 
-    /// Connects for session tickets, until the flow's start, and closes the connection again.
+    /// Fetches the first session tickets, until the flow's start. If there is none by then, the first page cannot begin:
+    /// it is not complete when the run ends, or the flow has failed once a ticket is there.
     async fn fetch_tickets(&self, start_ns: i64) -> Result<()> {
-        let Way::Quic { endpoint, config } = &self.connector.way else {
+        let Way::Quic(quic) = &self.connector.way else {
             bail!("only QUIC resumes connections");
         };
-        let (number, link) = endpoint.connect(config.clone(), self.connector.to).await?;
-        poll_fn(|cx| {
-            let waits = self.tickets.is_empty() && monotonic_ns() < start_ns;
-            if waits {
-                link.turn(cx);
-                return Poll::Pending;
-            }
-            Poll::Ready(())
-        })
-        .await;
-        endpoint.close(number, NO_ERROR, b"");
-        ensure!(
-            !self.tickets.is_empty(),
+        for _ in 0..FIRST {
+            let (quic, to) = (Rc::clone(quic), self.connector.to);
+            self.connector.spawner.start(async move {
+                // The flow's start shows whether there is a ticket.
+                let _ = quic.fetch_tickets(to).await;
+            })?;
+        }
+        let (ticket, start) = (pin!(quic.ticket()), pin!(self.timers.sleep_until(start_ns)));
+        let Either::Right(((), late)) = select(ticket, start).await else {
+            return Ok(());
+        };
+        let plan = self.pages.borrow_mut().draw();
+        let page = self.connector.log.begin(&plan);
+        self.connector.log.know(page, 0);
+        late.await;
+        bail!(
             "the first connection had no session ticket when the flow began, so that nothing could leave in 0-RTT; make \
              `resume_ahead` longer: a ticket takes two round trips"
-        );
-        Ok(())
+        )
     }
 }
 
@@ -168,6 +174,11 @@ impl Client {
 fn has_timed_out(error: &anyhow::Error) -> bool {
     error
         .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .filter_map(|cause| {
+            let of_h2 = cause
+                .downcast_ref::<h2::Error>()
+                .and_then(h2::Error::get_io);
+            of_h2.or_else(|| cause.downcast_ref::<io::Error>())
+        })
         .any(|cause| cause.kind() == io::ErrorKind::TimedOut)
 }

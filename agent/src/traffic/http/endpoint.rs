@@ -29,8 +29,6 @@ pub struct Link {
     writers: RefCell<BTreeMap<StreamId, Waker>>,
     /// Tasks that wait for the handshake, for streams of the peer, or for leave to open one.
     others: RefCell<Vec<Waker>>,
-    /// Tasks that wait for what quinn has no event for.
-    turns: RefCell<Vec<Waker>>,
 }
 
 impl Link {
@@ -44,11 +42,6 @@ impl Link {
 
     pub fn change(&self, cx: &TaskContext<'_>) {
         self.others.borrow_mut().push(cx.waker().clone());
-    }
-
-    /// Waits for the next turn of the loop.
-    pub fn turn(&self, cx: &TaskContext<'_>) {
-        self.turns.borrow_mut().push(cx.waker().clone());
     }
 
     /// Why the connection is lost, if it is.
@@ -101,6 +94,10 @@ fn wake(wakers: &RefCell<BTreeMap<StreamId, Waker>>, id: StreamId) {
 pub struct Endpoint {
     driver: RefCell<Driver>,
     links: RefCell<BTreeMap<usize, Rc<Link>>>,
+    /// Tasks that wait for what quinn has no event for.
+    turns: RefCell<Vec<Waker>>,
+    /// Whether any connection has been made.
+    met: Cell<bool>,
 }
 
 impl Endpoint {
@@ -108,7 +105,14 @@ impl Endpoint {
         Self {
             driver: RefCell::new(driver),
             links: RefCell::default(),
+            turns: RefCell::default(),
+            met: Cell::new(false),
         }
+    }
+
+    /// Waits for the next turn of the loop.
+    pub fn turn(&self, cx: &TaskContext<'_>) {
+        self.turns.borrow_mut().push(cx.waker().clone());
     }
 
     /// Calls a function with a connection by its number, until that is over.
@@ -198,12 +202,13 @@ impl Endpoint {
             while let Some(event) = connection.poll() {
                 link.note(event);
             }
-            link.turns.borrow_mut().drain(..).for_each(Waker::wake);
+            self.met.set(self.met.get() || link.connected.get());
         }
-        if let Some(answer) = driver.refusal
-            && !links.values().any(|link| link.connected.get())
+        self.turns.borrow_mut().drain(..).for_each(Waker::wake);
+        if let Some(answer) = driver.refusal.take()
+            && !self.met.get()
         {
-            // Once there was a connection, only its peer can end it, as anyone may forge what ICMP says.
+            // Once there was a connection, only the peer can end one, as anyone may forge what ICMP says.
             bail!("cannot connect: {answer} (ICMP)");
         }
         Ok(())

@@ -7,6 +7,7 @@ mod endpoint;
 mod log;
 mod pages;
 mod reactor;
+mod resumption;
 mod server;
 mod session;
 mod stream;
@@ -190,7 +191,7 @@ fn quic_server(setup: &Setup, fields: &HttpFields, account: &Shared) -> Result<O
 /// What the client's thread needs to begin.
 enum Sockets {
     Tcp(Ports, Option<Arc<rustls::ClientConfig>>),
-    Quic(Box<Driver>, quinn_proto::ClientConfig),
+    Quic(Box<(Driver, resumption::Settings)>),
 }
 
 fn client(
@@ -204,8 +205,7 @@ fn client(
         return Ok(None);
     };
     let (flow, ending) = (setup.flow.clone(), Arc::new(Ending::new()?));
-    let (tickets, node) = (Arc::<Tickets>::default(), node.try_clone()?);
-    let sockets = sockets(setup, fields, version, &tickets, &ending)?;
+    let (sockets, node) = (sockets(setup, fields, version, &ending)?, node.try_clone()?);
     let (fields, log, shared) = (fields.clone(), log.clone(), Arc::clone(account));
     let (t0_ns, end) = (setup.t0_ns, Arc::clone(&ending));
     let name = format!("from {}", flow.name);
@@ -230,7 +230,6 @@ fn client(
             flow,
             t0_ns,
             pages: RefCell::new(pages),
-            tickets,
             account: shared,
             ending: Arc::clone(&ending),
         });
@@ -245,7 +244,6 @@ fn sockets(
     setup: &Setup,
     fields: &HttpFields,
     version: Version,
-    tickets: &Arc<Tickets>,
     ending: &Ending,
 ) -> Result<Sockets> {
     let flow = setup.flow;
@@ -263,13 +261,14 @@ fn sockets(
         bail!("the client is on another machine");
     };
     let settings = settings_of(fields);
-    let resumes = fields.resume_ahead_ns.is_some();
-    let crypto = tls::quic_client(protocol(version), resumes.then_some(tickets))?;
-    let mut client = quinn_proto::ClientConfig::new(Arc::new(crypto));
-    client.transport_config(Arc::new(settings.transport(None)?));
+    let client = resumption::Settings {
+        tls: tls::client(protocol(version))?,
+        transport: Arc::new(settings.transport(None)?),
+        tickets: fields.resume_ahead_ns.map(|_| Arc::<Tickets>::default()),
+    };
     let config = settings.endpoint(flow.seed, Side::Client)?;
     let driver = Driver::new(config, None, socket, Arc::clone(&ending.wakeup))?;
-    Ok(Sockets::Quic(Box::new(driver), client))
+    Ok(Sockets::Quic(Box::new((driver, client))))
 }
 
 /// What a thread watches.
@@ -289,13 +288,14 @@ fn watch(sockets: Sockets, ending: &Ending) -> Result<(Way, Watched)> {
             };
             (way, Watched::Tcp(reactor))
         }
-        Sockets::Quic(driver, config) => {
-            let endpoint = Rc::new(Endpoint::new(*driver));
-            let way = Way::Quic {
+        Sockets::Quic(opened) => {
+            let (driver, settings) = *opened;
+            let endpoint = Rc::new(Endpoint::new(driver));
+            let client = resumption::Client {
                 endpoint: Rc::clone(&endpoint),
-                config,
+                settings,
             };
-            (way, Watched::Quic(endpoint))
+            (Way::Quic(Rc::new(client)), Watched::Quic(endpoint))
         }
     })
 }

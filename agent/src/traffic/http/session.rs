@@ -17,10 +17,10 @@ use hyper::client::conn::{http1, http2};
 use hyper::http::{Response, StatusCode, Version};
 
 use super::body::{Zeros, request};
-use super::endpoint::Endpoint;
 use super::log::Log;
 use super::pages::Planned;
 use super::reactor::Reactor;
+use super::resumption;
 use super::stream::Stream;
 use super::tasks::Spawner;
 use super::transport::Carrier;
@@ -37,10 +37,7 @@ pub enum Way {
         /// None: not encrypted.
         tls: Option<Arc<rustls::ClientConfig>>,
     },
-    Quic {
-        endpoint: Rc<Endpoint>,
-        config: quinn_proto::ClientConfig,
-    },
+    Quic(Rc<resumption::Client>),
 }
 
 /// A client, whatever its version.
@@ -91,12 +88,13 @@ impl Connector {
     }
 
     async fn open_quic(&self, page: usize) -> Result<Session> {
-        let Way::Quic { endpoint, config } = &self.way else {
+        let Way::Quic(client) = &self.way else {
             return Err(anyhow!("HTTP/3 needs QUIC"));
         };
         let number = self.log.open(page);
-        let (handle, link) = endpoint.connect(config.clone(), self.to).await?;
-        let carrier = Carrier::new(endpoint, handle, link);
+        let connected = client.connect(self.to).await?;
+        let complete = client.tickets_of(&connected);
+        let carrier = Carrier::new(&client.endpoint, connected.number, connected.link);
         let (mut connection, sender) = h3::client::builder()
             .send_grease(false)
             .build(carrier)
@@ -105,6 +103,15 @@ impl Connector {
             // Requests learn of its failure.
             let _ = poll_fn(|cx| connection.poll_close(cx)).await;
         })?;
+        if let Some(complete) = complete {
+            // h3 closes the connection with its last sender. A short page ends before the tickets are here, which the
+            // next pages need.
+            let kept = sender.clone();
+            self.spawner.start(async move {
+                complete.await;
+                drop(kept);
+            })?;
+        }
         self.log.connect(page);
         Ok(Session::Three(sender, number))
     }

@@ -199,6 +199,12 @@ impl quic::SendStream<Bytes> for Stream {
                 }
                 Err(WriteError::Blocked) => {
                     self.writing = Some(writing);
+                    // quinn says so of a connection that is over, too.
+                    if let Some(connection_error) = self.carrier.reason() {
+                        return Poll::Ready(Err(StreamErrorIncoming::ConnectionErrorIncoming {
+                            connection_error,
+                        }));
+                    }
                     self.carrier.link.write(self.id, cx);
                     return Poll::Pending;
                 }

@@ -106,7 +106,8 @@ fn sender(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option
     let socket =
         node.run(|| UdpSocket::open(flow, local, Some(to), fields.datagram_size_bytes))??;
     let (tickets, log) = (Arc::<Tickets>::default(), observed::Log::default());
-    let mut client = ClientConfig::new(Arc::new(tls::quic_client(PROTOCOL, Some(&tickets))?));
+    let crypto = tls::quic_client(tls::client(PROTOCOL)?, Some(&tickets))?;
+    let mut client = ClientConfig::new(Arc::new(crypto));
     let settings = settings_of(fields);
     client.transport_config(Arc::new(settings.transport(Some(Arc::clone(&log)))?));
     let config = settings.endpoint(flow.seed, Side::Client)?;

@@ -2,6 +2,7 @@
 //! every run.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, anyhow};
@@ -24,6 +25,8 @@ use crate::traffic::threads::lock;
 pub const SERVER_NAME: &str = "netwarp";
 /// A server accepts 0-RTT in QUIC only with this limit, which QUIC itself replaces (RFC 9001, section 4.6.1).
 const UNLIMITED_EARLY_DATA: u32 = u32::MAX;
+/// Session tickets that the server sends on each connection.
+const TICKETS: usize = 2;
 
 /// The server's side of QUIC, for an application protocol (ALPN).
 pub fn quic_server(protocol: &[u8]) -> Result<QuicServerConfig> {
@@ -34,9 +37,12 @@ pub fn quic_server(protocol: &[u8]) -> Result<QuicServerConfig> {
         .context("cipher suite of QUIC's first packets")
 }
 
-/// The client's side of QUIC, which resumes connections if it has a place for its session tickets.
-pub fn quic_client(protocol: &[u8], tickets: Option<&Arc<Tickets>>) -> Result<QuicClientConfig> {
-    let mut config = client(protocol)?;
+/// The client's side of QUIC, which resumes connections if it has a place for its session tickets. rustls resumes only
+/// those that were made with the same `config` or a clone of it.
+pub fn quic_client(
+    mut config: ClientConfig,
+    tickets: Option<&Arc<Tickets>>,
+) -> Result<QuicClientConfig> {
     if let Some(tickets) = tickets {
         config.enable_early_data = true;
         let store: Arc<dyn ClientSessionStore> = Arc::<Tickets>::clone(tickets);
@@ -55,10 +61,11 @@ pub fn server(protocol: &[u8]) -> Result<ServerConfig> {
         .with_no_client_auth()
         .with_single_cert(vec![own_certificate()?], key)?;
     config.alpn_protocols = vec![protocol.to_vec()];
+    config.send_tls13_tickets = TICKETS;
     Ok(config)
 }
 
-/// The client's side, whose handshakes are all full ones.
+/// The client's side, whose handshakes are all full ones unless `quic_client` says otherwise.
 pub fn client(protocol: &[u8]) -> Result<ClientConfig> {
     let provider = provider_of_lab();
     let verifier = OwnCertificate {
@@ -136,17 +143,34 @@ impl ServerCertVerifier for OwnCertificate {
 
 /// The session tickets of one client, each of which is used once.
 #[derive(Default)]
-pub struct Tickets(Mutex<Vec<Tls13ClientSessionValue>>);
+pub struct Tickets {
+    held: Arc<Mutex<Vec<Tls13ClientSessionValue>>>,
+    /// How many have come through this handle.
+    brought: AtomicUsize,
+}
 
 impl Tickets {
     pub fn is_empty(&self) -> bool {
-        lock(&self.0).is_empty()
+        lock(&self.held).is_empty()
+    }
+
+    /// A handle of the same tickets, for one connection.
+    pub fn of_connection(&self) -> Arc<Self> {
+        Arc::new(Self {
+            held: Arc::clone(&self.held),
+            brought: AtomicUsize::new(0),
+        })
+    }
+
+    /// Whether the connection of this handle has brought all of its tickets.
+    pub fn are_complete(&self) -> bool {
+        self.brought.load(Ordering::Relaxed) >= TICKETS
     }
 }
 
 impl fmt::Debug for Tickets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tickets({})", lock(&self.0).len())
+        write!(f, "Tickets({})", lock(&self.held).len())
     }
 }
 
@@ -175,13 +199,14 @@ impl ClientSessionStore for Tickets {
         _server_name: ServerName<'static>,
         value: Tls13ClientSessionValue,
     ) {
-        lock(&self.0).push(value);
+        lock(&self.held).push(value);
+        self.brought.fetch_add(1, Ordering::Relaxed);
     }
 
     fn take_tls13_ticket(
         &self,
         _server_name: &ServerName<'static>,
     ) -> Option<Tls13ClientSessionValue> {
-        lock(&self.0).pop()
+        lock(&self.held).pop()
     }
 }

@@ -89,8 +89,9 @@ HTTP_ENTRIES: tuple[Entry, ...] = (
     entry(
         "objects_together_pct",
         "100 × objects whose last byte could be read at the very instant at which another object of their page was "
-        "complete / objects that were completed. On one TCP connection these are objects that a lost segment of "
-        "another held up: what had arrived behind the gap can be read at once when it closes (head-of-line blocking)",
+        "complete, the first of these left out / objects that were completed. On one TCP connection these are objects "
+        "that a lost segment of another held up: what had arrived behind the gap can be read at once when it closes "
+        "(head-of-line blocking)",
         "objects",
         "`objects`",
         better=LOWER,

@@ -13,7 +13,6 @@ from netwarp.stats.censoring import Durations
 from netwarp.stats.weighting import Times, Window
 from netwarp.store.empty_path import empty_path
 from netwarp.store.rundir import RunDir
-from netwarp.store.streams import StreamState
 from netwarp.values.constants import NS_PER_MS
 
 
@@ -44,9 +43,9 @@ class Pages:
 
 
 def load_pages(run: RunDir) -> dict[int, Pages]:
-    """Load the pages of HTTP flows by flow id; those of results without the table are left out."""
+    """Load the pages of HTTP flows by flow id. A flow that failed before its first page has none."""
     ids = {flow.id for flow in run.description.flows if flow.kind.pages}
-    if not ids or run.state("pages") is StreamState.MISSING:
+    if not ids:
         return {}
     end_ns = run.description.duration_ns
     pages = run.scan("pages").with_columns(pl.col("bytes").cast(pl.Int64)).collect()

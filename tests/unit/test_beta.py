@@ -33,6 +33,12 @@ def test_student_is_scipys(freedom: int, chance: float) -> None:
     assert student_quantile(freedom, chance) == pytest.approx(float(special.stdtrit(freedom, chance)), rel=bound)
 
 
+@pytest.mark.parametrize("chance", [1e-12, *CHANCES])
+@pytest.mark.parametrize("freedom", [0.7, 1.5, 6.8, 37.21])
+def test_student_takes_degrees_of_freedom_that_are_not_whole(freedom: float, chance: float) -> None:
+    assert student_quantile(freedom, chance) == pytest.approx(float(special.stdtrit(freedom, chance)), rel=1e-11)
+
+
 @pytest.mark.parametrize("chance", CHANCES)
 @pytest.mark.parametrize("parameter", [0.3, 1, 2, 17, 4000])
 def test_the_beta_distribution_has_closed_forms_if_a_parameter_is_1(parameter: float, chance: float) -> None:

@@ -17,19 +17,20 @@ _STIRLING_FROM = 16.0
 
 
 @lru_cache(maxsize=1024)
-def student_quantile(freedom: int, probability: float) -> float:
+def student_quantile(freedom: float, probability: float) -> float:
     """The value that a variable of Student's t distribution exceeds with 1 − `probability`.
 
-    `freedom` is the number of degrees of freedom, at least 1. Raises ValueError unless 0 < `probability` < 1.
+    `freedom` is the number of degrees of freedom, more than 0 and not necessarily whole. Raises ValueError unless
+    0 < `probability` < 1.
     """
     _check(freedom, 0.5, probability)
     if probability == 0.5:
         return 0.0
-    if probability < 0.5:
-        return -student_quantile(freedom, 1 - probability)
     # For t > 0, x = ν / (ν + t²) has P(T > t) = ½ I_x(ν/2, ½) (DLMF 8.17.2 after substitution).
-    share, rest = _solve(freedom / 2, 0.5, 2 * (1 - probability), 2 * probability - 1)
-    return sqrt(freedom * rest / share) if share else inf
+    tail = min(probability, 1 - probability)
+    share, rest = _solve(freedom / 2, 0.5, 2 * tail, 1 - 2 * tail)
+    size = sqrt(freedom * rest / share) if share else inf
+    return size if probability > 0.5 else -size
 
 
 @lru_cache(maxsize=1024)

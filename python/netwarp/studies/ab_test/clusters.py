@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, floor, lgamma, log, sqrt
-from statistics import NormalDist, fmean, variance
+from math import ceil, exp, lgamma, log, sqrt
+from statistics import NormalDist, fmean, harmonic_mean, variance
 
 from netwarp.stats.beta import incomplete_beta, student_quantile
 from netwarp.studies.ab_test.sequential import inflation, tail
@@ -21,7 +21,8 @@ from netwarp.studies.ab_test.sequential import inflation, tail
 MIN_UNITS = 2
 """The fewest units of an arm that have a variance."""
 _NORMAL = NormalDist()
-_LEAST_P = 1e-15
+_LEAST_P = 1e-300
+"""The smallest probability that is told from 0: far below that of any finite bound."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ class Difference:
         return size if self.estimate >= 0 else -size
 
     def interval(self, bound: float) -> tuple[float, float]:
-        """The interval that excludes 0 exactly if |z| exceeds `bound`."""
-        level = 1 - max(tail(bound), _LEAST_P)
-        half = student_quantile(max(floor(self.freedom), 1), level) * self.error
+        """The interval that excludes 0 exactly if |z| exceeds `bound`, which is finite."""
+        # The tail itself: 1 less it would lose its digits at large bounds.
+        half = -student_quantile(self.freedom, tail(bound)) * self.error
         return self.estimate - half, self.estimate + half
 
 
@@ -67,7 +68,8 @@ def difference(control: Sequence[float], treated: Sequence[float]) -> Difference
 @dataclass(frozen=True)
 class Spread:
     """How the metric varies before an experiment: its mean over hosts, the standard deviation of a host's mean, the
-    share of a connection's variance that is between hosts (`icc`), and the connections of a host."""
+    share of a connection's variance that is between hosts (`icc`), and the connections of a host: their harmonic mean,
+    since the variance of a host's mean has the mean of 1/m."""
 
     mean: float
     unit_sd: float
@@ -105,7 +107,8 @@ def spread_of(values: Sequence[Sequence[float]]) -> Spread:
         return Spread(fmean(means), sd, 1.0, 1.0)
     mean_square = within / inner
     above = max(between - mean_square, 0.0) / size
-    return Spread(fmean(means), sd, above / (above + mean_square) if above + mean_square else 0.0, total / len(means))
+    icc = above / (above + mean_square) if above + mean_square else 0.0
+    return Spread(fmean(means), sd, icc, harmonic_mean(map(len, values)))
 
 
 def spread_given(mean: float, sd: float, icc: float, connections: float) -> Spread:

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -21,6 +21,10 @@ from netwarp.cli.common import (
     unwrapped,
 )
 from netwarp.cli.options import Flag, Jobs, Output, Settings
+
+if TYPE_CHECKING:
+    from netwarp.studies.ab_test.experiment import Experiment
+    from netwarp.studies.ab_test.looks import Looks
 
 ab_app = App(
     name="ab",
@@ -88,7 +92,7 @@ def plan(experiment: _Experiment, /, *, scripts: Path | None = None, json: Flag 
         if baseline is not None:
             for line in sameness_text(one, aa_check(one, baseline)):
                 _print(line)
-        for line in (*assignment_text(one, arms), *procedure_text(one, arms)):
+        for line in (*assignment_text(one, arms), *procedure_text(one, experiment, arms)):
             _print(line)
     return OK
 
@@ -96,14 +100,14 @@ def plan(experiment: _Experiment, /, *, scripts: Path | None = None, json: Flag 
 @ab_app.command
 @unwrapped
 def commands(experiment: _Experiment, host: str, /, *, undo: Flag = False) -> int:
-    """Print the commands that give a host the control of its arm, for its shell.
+    """Print the script for `sh`, as root, that gives a host the control of its arm.
 
     Parameters
     ----------
     host
         The host's name, as in the experiment; one that the file does not list is assigned by its hash, too.
     undo
-        Print the commands that restore what was before.
+        Print the script that restores what was before.
     """
     with errors():
         from netwarp.studies.ab_test.experiment import checked_host, read_experiment
@@ -122,7 +126,7 @@ def analyse(experiment: _Experiment, /, *recordings: Path, json: Flag = False) -
 
     Each call on new data is a look, which is kept beside the experiment's file: bounds follow from all looks, so that
     many of them do not raise the error. Exit code 0 to stop, 5 to go on, 1 if the arms' numbers of hosts contradict
-    their shares.
+    their shares, which is not a look.
 
     Parameters
     ----------
@@ -132,25 +136,20 @@ def analyse(experiment: _Experiment, /, *recordings: Path, json: Flag = False) -
         Print the analysis as JSON.
     """
     with errors():
-        from netwarp.studies.ab_test.clusters import planned_information
         from netwarp.studies.ab_test.experiment import read_experiment
-        from netwarp.studies.ab_test.judgement import MISMATCH, spread
         from netwarp.studies.ab_test.judgement import analyse as analyse_
-        from netwarp.studies.ab_test.looks import Looks, digest_of, looks_file, read_looks, write_looks
-        from netwarp.studies.ab_test.recordings import baseline_of, read_connections
+        from netwarp.studies.ab_test.looks import looks_file, read_looks, write_looks
+        from netwarp.studies.ab_test.recordings import read_connections
         from netwarp.studies.ab_test.render import analysis_text
 
         one, file = read_experiment(experiment), looks_file(experiment)
         before = read_looks(file, one)
         connections = read_connections(one, recordings)
         found = analyse_(one, connections)
-        expected = spread(one, baseline_of(one, experiment.parent))
-        effect = one.effect_size(expected.mean)
         if before is None:
-            information = planned_information(effect, one.alpha, one.power, one.looks)
-            before = Looks(digest_of(one), information, expected.sd, expected.icc)
+            before = _planned(one, experiment.parent)
         share = before.share([list(arm.counts.values()) for arm in (found.control, found.treated)])
-        after = before.with_look(share, found.found, one.alpha, effect)
+        after = before if found.mismatched else before.with_look(share, found.found, one.alpha)
         if new := after != before:
             write_looks(file, after)
         if json:
@@ -165,9 +164,22 @@ def analyse(experiment: _Experiment, /, *recordings: Path, json: Flag = False) -
             ):
                 if number:
                     say(f"{number} connections left out: {words}")
-        if found.mismatch < MISMATCH:
+        if found.mismatched:
             return FAILED_EXPECTATION
         return UNDECIDED if after.decided is None else OK
+
+
+def _planned(experiment: "Experiment", folder: Path) -> "Looks":
+    """The plan of an experiment that has had no look, from its baseline, whose paths begin in `folder`."""
+    from netwarp.studies.ab_test.clusters import planned_information
+    from netwarp.studies.ab_test.judgement import spread
+    from netwarp.studies.ab_test.looks import Looks, digest_of
+    from netwarp.studies.ab_test.recordings import baseline_of
+
+    expected = spread(experiment, baseline_of(experiment, folder))
+    effect = experiment.effect_size(expected.mean)
+    information = planned_information(effect, experiment.alpha, experiment.power, experiment.looks)
+    return Looks(digest_of(experiment), information, effect, expected.sd, expected.icc)
 
 
 @ab_app.command

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from netwarp.scenario.toml import TomlError, parse_toml
@@ -25,17 +26,22 @@ _SENTENCES = {
     "string_type": "must be text in quotes",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
+    "finite_number": "must be a finite number",
     "list_type": "must be a list",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
     "dict_type": "must be a table",
     "literal_error": 'must be "host" or "route"',
 }
-_PERCENT = re.compile(r"\d+(?:\.\d+)?%")
+_PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+"""A finite number, and not `true`, which pydantic would take for 1."""
 
 
 def network_of(route: str) -> Network:
     """The addresses of a route's destination, as `ip route` writes it. Raises ValueError if it is not one."""
+    if "%" in route:  # Python takes any text after it for the zone of an IPv6 address
+        raise ValueError("a destination has no zone")
     return ipaddress.ip_network("0.0.0.0/0" if route == "default" else route)
 
 
@@ -53,13 +59,14 @@ def _metric(value: str) -> str:
     return value
 
 
-def _effect(value: float | str) -> float | str:
-    if isinstance(value, str) and not _PERCENT.fullmatch(value):
+def _effect(value: object) -> object:
+    percent = isinstance(value, str) and _PERCENT.fullmatch(value)
+    if not percent and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise ValueError(
             "must be a percentage of the baseline's mean, such as \"5%\", or a number in the metric's unit"
         )
-    if float(str(value).removesuffix("%")) <= 0:
-        raise ValueError("must be more than 0")
+    if not 0 < float(str(value).removesuffix("%")) < inf:
+        raise ValueError("must be more than 0, and finite")
     return value
 
 
@@ -84,21 +91,21 @@ class Arm(Model):
     """A congestion control, and the share of the units that get it, in percent."""
 
     cc: str = Field(pattern=r"^[a-z0-9_]+$")
-    share: float = Field(gt=0, le=100)
+    share: Number = Field(ge=0.001, le=100)
 
 
 class Baseline(Model):
     """What is known of the metric before the experiment: recordings, or four numbers.
 
     `sd` is the standard deviation of single connections, `icc` the share of their variance that is between hosts,
-    `connections` their number on each host while the experiment lasts.
+    `connections` their number on each host while the experiment lasts; if hosts differ, the harmonic mean.
     """
 
     recordings: list[str] = Field(default=[])
-    mean: float | None = Field(default=None, gt=0)
-    sd: float | None = Field(default=None, gt=0)
-    icc: float | None = Field(default=None, ge=0, le=1)
-    connections: float | None = Field(default=None, ge=1)
+    mean: Number | None = Field(default=None, gt=0)
+    sd: Number | None = Field(default=None, gt=0)
+    icc: Number | None = Field(default=None, ge=0, le=1)
+    connections: Number | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
     def _either(self) -> Baseline:
@@ -115,10 +122,10 @@ class Experiment(Model):
     salt: str = Field(min_length=1)
     unit: Literal["host", "route"] = "host"
     metric: Annotated[str, AfterValidator(_metric)]
-    effect: Annotated[float | str, AfterValidator(_effect)]
-    alpha: float = Field(default=0.05, gt=0, lt=0.5)
-    power: float = Field(default=0.8, gt=0.5, lt=1)
-    looks: int = Field(default=5, ge=1, le=50)
+    effect: Annotated[float | str, BeforeValidator(_effect)]
+    alpha: Number = Field(default=0.05, ge=1e-9, lt=0.5)
+    power: Number = Field(default=0.8, gt=0.5, le=1 - 1e-9)
+    looks: int = Field(default=5, ge=1, le=50, strict=True)
     filter: str = ""
     hosts: list[HostName] = Field(default=[])
     routes: list[Annotated[str, AfterValidator(_route)]] = Field(default=[])

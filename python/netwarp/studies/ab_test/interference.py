@@ -64,6 +64,8 @@ class Effects:
     @property
     def verdict(self) -> str:
         """Whether the difference at a half predicts the effect of treating all."""
+        if self.error.low is None:
+            return "not known from one run"
         ab = self.within[self.half]
         if _excludes_zero(ab) and _excludes_zero(self.total) and (ab.mean > 0) != (self.total.mean > 0):
             return "the wrong sign"

@@ -27,6 +27,9 @@ MISMATCH = 0.001
 look."""
 _SAME = 1e-9
 """A relative spread below which values differ only by rounding."""
+_FAR = 1e6
+"""The greatest ratio of the effect and the spread to the baseline's mean, and of the mean to one unit: nobody measures
+beyond it, and numbers of hosts would be beyond a float64."""
 SALTS = 1000
 """The salts by which the A/A check assigns the baseline's hosts."""
 
@@ -54,13 +57,20 @@ class Arm:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Both arms and the difference, the p-value of the counts of units, and the units without a measured connection."""
+    """Both arms and the difference, the p-value of the counts of units, the units without a measured connection, and
+    those of the arms that the experiment does not list."""
 
     control: Arm
     treated: Arm
     found: Difference
     mismatch: float
     missing: Mapping[str, Sequence[str]]
+    unlisted: Sequence[str]
+
+    @property
+    def mismatched(self) -> bool:
+        """Whether the counts of units contradict the shares, so that the arms cannot be compared."""
+        return self.mismatch < MISMATCH
 
 
 def analyse(experiment: Experiment, connections: Connections) -> Analysis:
@@ -91,6 +101,7 @@ def analyse(experiment: Experiment, connections: Connections) -> Analysis:
         found,
         mismatch_p(len(control.units), len(treated.units), shares),
         missing,
+        [unit for unit in (*control.units, *treated.units) if unit not in experiment.units] if experiment.units else [],
     )
 
 
@@ -110,7 +121,7 @@ def _arm(experiment: Experiment, name: str, means: Mapping[str, float], table: p
 def spread(experiment: Experiment, baseline: Connections | None) -> Spread:
     """The spread before the experiment, from its recordings or from the given numbers.
 
-    Raises SelectionError if recordings do not suffice, or an effect cannot be a percentage of their mean.
+    Raises SelectionError if recordings do not suffice, or no experiment can be planned by them.
     """
     if baseline is None:
         found = _given(experiment)
@@ -126,6 +137,17 @@ def spread(experiment: Experiment, baseline: Connections | None) -> Spread:
             f"{found.unit_sd:g} over {experiment.unit}s, by which no experiment can be planned; both must be more than "
             "0 (record longer, or choose another metric)"
         )
+    effect = experiment.effect_size(found.mean)
+    for name, value, low, high in (
+        ("the baseline's mean", found.mean, 1 / _FAR, _FAR),
+        ("the effect", effect, found.mean / _FAR, found.mean * _FAR),
+        ("the standard deviation of a mean", found.unit_sd, 0, found.mean * _FAR),
+    ):
+        if not low <= value <= high:
+            raise SelectionError(
+                f"{name} is {value:g} {experiment.measured.unit}, and no experiment can be planned by it; it must be "
+                f"from {low:g} to {high:g} (check effect and the baseline)"
+            )
     return found
 
 

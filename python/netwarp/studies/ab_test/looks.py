@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 
 from netwarp.store.errors import SelectionError
@@ -19,7 +20,7 @@ LEAST_STEP = 0.01
 """The share of the planned information by which a look must exceed the one before: the data is hardly new otherwise."""
 _DECIDING = ("salt", "unit", "metric", "effect", "alpha", "power", "looks", "arms")
 """The fields of an experiment that must not change once its data has been looked at."""
-_PLANNED = ("information", "sd", "icc")
+_PLANNED = ("information", "effect", "sd", "icc")
 
 
 class Verdict(StrEnum):
@@ -51,11 +52,15 @@ class Look:
 
 @dataclass(frozen=True)
 class Looks:
-    """All looks so far, the digest of what must not change, and the plan: its information, and the standard deviation
-    and intraclass correlation of connections that it expects."""
+    """All looks so far, the digest of what must not change, and the plan: its information, the smallest effect that
+    matters in the metric's unit, and the standard deviation and intraclass correlation of connections that it expects.
+
+    The plan is kept from the first look on, so that a change of the baseline's recordings does not move the bounds.
+    """
 
     experiment: str
     information: float
+    effect: float
     sd: float
     icc: float
     looks: tuple[Look, ...] = ()
@@ -69,14 +74,17 @@ class Looks:
         """The number (from 1) of the first look that ended the experiment; None if none has."""
         return next((at for at, one in enumerate(self.looks, 1) if one.verdict is not Verdict.GO_ON), None)
 
-    def with_look(self, share: float, found: Difference, alpha: float, effect: float) -> Looks:
-        """These looks and one at this difference, unless the experiment has ended or its information is hardly new."""
+    def with_look(self, share: float, found: Difference, alpha: float) -> Looks:
+        """These looks and one at this difference, unless the experiment has ended, its information is hardly new, or is
+        so little that no error may be spent yet."""
         before = self.looks[-1].share if self.looks else 0.0
         if self.decided is not None or share < before + LEAST_STEP:
             return self
         bound = bounds([*(one.share for one in self.looks), share], alpha)[-1]
+        if bound == inf:
+            return self
         low, high = found.interval(bound)
-        verdict = _verdict(found, bound, (low, high), effect, ended=share >= 1)
+        verdict = _verdict(found, bound, (low, high), self.effect, ended=share >= 1)
         look = Look(share, found.estimate, found.error, found.z, bound, low, high, verdict)
         return replace(self, looks=(*self.looks, look))
 
@@ -90,8 +98,8 @@ def _verdict(found: Difference, bound: float, interval: tuple[float, float], eff
 
 
 def looks_file(experiment: Path) -> Path:
-    """The file of the looks of an experiment."""
-    return experiment.with_suffix(".looks.json")
+    """The file of the looks of an experiment, beside its own: exp.looks.json of exp.toml, exp.1.looks.json of exp.1."""
+    return experiment.with_name(f"{experiment.name.removesuffix('.toml')}.looks.json")
 
 
 def digest_of(experiment: Experiment) -> str:
@@ -108,8 +116,8 @@ def read_looks(path: Path, experiment: Experiment) -> Looks | None:
     try:
         data = json.loads(text)
         looks = tuple(Look(**{**one, "verdict": Verdict(one["verdict"])}) for one in data["looks"])
-        information, sd, icc = (float(data[name]) for name in _PLANNED)
-        found = Looks(str(data["experiment"]), information, sd, icc, looks)
+        information, effect, sd, icc = (float(data[name]) for name in _PLANNED)
+        found = Looks(str(data["experiment"]), information, effect, sd, icc, looks)
     except (ValueError, KeyError, TypeError) as error:
         raise SelectionError(f"{path} does not hold the looks of an experiment: {error}; restore it") from None
     if found.experiment != digest_of(experiment):

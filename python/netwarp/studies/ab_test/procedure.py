@@ -9,12 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from netwarp.store.files import make_folder, write_text
 from netwarp.studies.ab_test.assignment import arm_of
 from netwarp.studies.ab_test.experiment import Experiment, network_of
 
 _SYSCTL = "net.ipv4.tcp_congestion_control"
+_ROUTES = r"""
+look_up() {  # look_up IP DESTINATION: the route to it, in $now
+    now=$($1 route show exact "$2")
+    if [ "$(echo "$now" | grep -c .)" != 1 ]; then
+        echo "$2: not changed, because '$1 route show exact $2' must show one route in one line; it shows: $now" >&2
+        exit 1
+    fi
+}
+change() {  # change IP CONGCTL: this route gets another congestion control, or none, and keeps everything else
+    $1 route change $(echo "$now" | sed -E '
+        s/ congctl (lock )?[a-z0-9_]+//; s/( expires [0-9]+)sec/\1/; s/ dead( |$)/ /; s/ linkdown( |$)/ /') $2
+}
+""".strip()
+"""Functions for routes. `ip route show` prints a time and two states as `ip route change` does not read them."""
+_CONTROL = r"sed -nE 's/.* (congctl (lock )?[a-z0-9_]+).*/\1/p'"
 IMPOSSIBLE = (
     "per connection: only the program itself can choose (TCP_CONGESTION), or a BPF program (sock_ops), which no stock "
     "tool has",
@@ -26,35 +42,20 @@ IMPOSSIBLE = (
 
 
 def set_commands(experiment: Experiment, host: str) -> Iterator[str]:
-    """The commands that give a host's units their controls, as root; none for a host that is in no arm.
+    """The lines of a script for `sh`, as root, that gives a host's units their controls; none if no arm has any.
 
-    They keep what was there before in /run, where `undo_commands` finds it; repeating them does not lose it.
+    It keeps the controls that were there before in /run, where `undo_commands` finds them; repeating it does not lose
+    them. It ends at the first route that it cannot change.
     """
-    if experiment.unit == "host" and not experiment.routes:
-        arm = arm_of(experiment, host)
-        if arm is not None:
-            yield _keep(f"sysctl -n {_SYSCTL}", _kept(experiment, host, "sysctl"))
-            yield f"sysctl -w {_SYSCTL}={experiment.arms[arm].cc}"
-        return
-    for route in experiment.routes:
-        arm = arm_of(experiment, host if experiment.unit == "host" else route)
-        if arm is not None:
-            kept = _kept(experiment, host, route)
-            yield _keep(f"{_ip(route)} route show exact {route}", kept)
-            yield f"{_ip(route)} route change $(cat {kept}) congctl {experiment.arms[arm].cc}"
+    yield from _script(experiment, host, undo=False)
 
 
 def undo_commands(experiment: Experiment, host: str) -> Iterator[str]:
-    """The commands that restore what `set_commands` changed."""
-    if experiment.unit == "host" and not experiment.routes:
-        if arm_of(experiment, host) is not None:
-            kept = _kept(experiment, host, "sysctl")
-            yield f"sysctl -w {_SYSCTL}=$(cat {kept}) && rm {kept}"
-        return
-    for route in experiment.routes:
-        if arm_of(experiment, host if experiment.unit == "host" else route) is not None:
-            kept = _kept(experiment, host, route)
-            yield f"{_ip(route)} route change $(cat {kept}) && rm {kept}"
+    """The lines of a script that restores the controls that `set_commands` changed, and nothing else of the routes.
+
+    Without kept controls it changes nothing: they are gone after a restart, and so are the settings.
+    """
+    yield from _script(experiment, host, undo=True)
 
 
 def write_scripts(experiment: Experiment, folder: Path) -> None:
@@ -67,18 +68,46 @@ def write_scripts(experiment: Experiment, folder: Path) -> None:
 
 def record_command(experiment: Experiment, host: str) -> str:
     """The command that records what `netwarp ab analyse` needs."""
-    condition = f" '{experiment.filter}'" if experiment.filter else ""
-    return f"netwarp watch{condition} --interval 1s -o {host}.arrow"
+    condition = f" {quote(experiment.filter)}" if experiment.filter else ""
+    return f"netwarp watch{condition} --interval 1s -o {quote(f'./{host}.arrow')}"
 
 
-def _ip(route: str) -> str:
-    return "ip -6" if network_of(route).version == 6 else "ip"
+def _script(experiment: Experiment, host: str, *, undo: bool) -> Iterator[str]:
+    if experiment.unit == "host" and not experiment.routes:
+        arm = arm_of(experiment, host)
+        if arm is not None:
+            yield "set -e"
+            yield from _sysctl(_kept(experiment, host, "sysctl"), None if undo else experiment.arms[arm].cc)
+        return
+    units = {route: host if experiment.unit == "host" else route for route in experiment.routes}
+    arms = {route: arm for route, unit in units.items() if (arm := arm_of(experiment, unit)) is not None}
+    if arms:
+        yield "set -e"
+        yield from _ROUTES.splitlines()
+    for route, arm in arms.items():
+        yield from _route(route, _kept(experiment, host, route), None if undo else experiment.arms[arm].cc)
 
 
-def _keep(command: str, kept: str) -> str:
-    return f"[ -s {kept} ] || {command} > {kept}"
+def _sysctl(kept: str, control: str | None) -> Iterator[str]:
+    if control is None:
+        yield f"if [ -s {kept} ]; then sysctl -w {_SYSCTL}=$(cat {kept}); rm {kept}; fi"
+    else:
+        yield f"[ -s {kept} ] || sysctl -n {_SYSCTL} > {kept}"
+        yield f"sysctl -w {_SYSCTL}={quote(control)}"
+
+
+def _route(route: str, kept: str, control: str | None) -> Iterator[str]:
+    """Set a control, or restore the one that is kept, if any is."""
+    ip = "'ip -6'" if network_of(route).version == 6 else "ip"
+    found = f"look_up {ip} {quote(route)}"
+    if control is None:
+        yield f'if [ -e {kept} ]; then {found}; change {ip} "$(cat {kept})"; rm {kept}; fi'
+    else:
+        yield found
+        yield f'[ -e {kept} ] || echo "$now" | {_CONTROL} > {kept}'
+        yield f"change {ip} {quote(f'congctl {control}')}"
 
 
 def _kept(experiment: Experiment, host: str, what: str) -> str:
-    """The file that holds what a setting was before; containers of a machine may share its /run."""
-    return f"/run/netwarp-ab-{experiment.name}-{host}-{what.replace('/', '_').replace(':', '.')}"
+    """The file that holds what a setting was before, quoted; containers of a machine may share its /run."""
+    return quote(f"/run/netwarp-ab-{experiment.name}-{host}-{what.replace('/', '_').replace(':', '.')}")

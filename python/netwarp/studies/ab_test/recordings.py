@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from netwarp.store.errors import SelectionError
-from netwarp.store.monitor import IDENTITY, read_monitor, without_control
+from netwarp.store.monitor import IDENTITY, read_monitor
 from netwarp.studies.ab_test.assignment import route_of
 from netwarp.studies.ab_test.experiment import Experiment
 from netwarp.studies.ab_test.metrics import MIN_SAMPLES
@@ -47,7 +47,9 @@ def read_connections(experiment: Experiment, paths: Sequence[Path]) -> Connectio
             f"there are no recordings, HOST.arrow or HOST.csv, in {', '.join(map(str, paths)) or 'none'}"
         )
     # A file that is given twice would count its connections twice.
-    tables = [_connections_of(experiment, file) for file in dict.fromkeys(files)]
+    files = list({file.resolve(): file for file in files}.values())
+    _check_names(files)
+    tables = [_connections_of(experiment, file) for file in files]
     table = pl.concat(tables)
     outside = table["unit"].null_count()
     table = table.drop_nulls("unit")
@@ -69,6 +71,18 @@ def baseline_of(experiment: Experiment, folder: Path) -> Connections | None:
     return read_connections(experiment, [folder / name for name in names]) if names else None
 
 
+def _check_names(files: Sequence[Path]) -> None:
+    """Refuse two files of one name, such as h1.arrow and h1.csv: they are probably the same recording."""
+    named: dict[str, Path] = {}
+    for file in files:
+        other = named.setdefault(file.stem, file)
+        if other != file:
+            raise SelectionError(
+                f"{other} and {file} have the same name: if they hold the same connections, give one of them; if not, "
+                f"rename one to {file.stem}@2{file.suffix}"
+            )
+
+
 def _files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in (".arrow", ".csv"))
 
@@ -76,7 +90,7 @@ def _files_in(folder: Path) -> list[Path]:
 def _connections_of(experiment: Experiment, file: Path) -> pl.DataFrame:
     """A row for each connection of a recording: unit, control, value."""
     metric = experiment.measured
-    frame, _ = without_control(read_monitor(file))
+    frame = read_monitor(file)
     if lacking := [name for name in (*_NEEDED, *metric.columns) if name not in frame.columns]:
         raise SelectionError(
             f"{file} lacks the column{'s' * (len(lacking) > 1)} {', '.join(lacking)}, which {experiment.metric} needs; "

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from shlex import quote
 
 from netwarp.common.quantities import count
 from netwarp.studies.ab_test.clusters import Sizes, Spread
 from netwarp.studies.ab_test.experiment import Experiment
-from netwarp.studies.ab_test.judgement import MISMATCH, Analysis, Arm, Sameness
+from netwarp.studies.ab_test.judgement import Analysis, Arm, Sameness
 from netwarp.studies.ab_test.looks import LEAST_STEP, Look, Looks, Verdict
-from netwarp.studies.ab_test.procedure import IMPOSSIBLE, record_command, set_commands, undo_commands
+from netwarp.studies.ab_test.procedure import IMPOSSIBLE, record_command
 
 Lines = Iterator[str]
 
@@ -20,8 +22,8 @@ def sizes_text(experiment: Experiment, spread: Spread, effect: float, needed: Ma
     yield f"metric: {metric.title} ({metric.unit}), the mean over {unit}s of each {unit}'s mean over its connections"
     yield (
         f"baseline: mean {spread.mean:.4g}, standard deviation of a {unit}'s mean {spread.unit_sd:.3g} {metric.unit}; "
-        f"{spread.connections:.3g} connections per {unit}, intraclass correlation {spread.icc:.2g}, so a design "
-        f"effect of {spread.design_effect:.3g}"
+        f"{spread.connections:.3g} connections per {unit} (harmonic mean), intraclass correlation {spread.icc:.2g}, so "
+        f"a design effect of {spread.design_effect:.3g}"
     )
     yield f"smallest effect that matters: {effect:.3g} {metric.unit} ({100 * effect / spread.mean:.3g} % of the mean)"
     looks = "one look, at the end" if experiment.looks == 1 else f"{experiment.looks} looks"
@@ -52,8 +54,8 @@ def assignment_text(experiment: Experiment, arms: Mapping[str, str]) -> Lines:
         yield f"in no arm: {', '.join(rest)}"
 
 
-def procedure_text(experiment: Experiment, arms: Mapping[str, str]) -> Lines:
-    """The commands on one host of each arm: on every host if routes are the units."""
+def procedure_text(experiment: Experiment, file: Path, arms: Mapping[str, str]) -> Lines:
+    """The commands on one host of each arm, of the experiment in `file`: on every host if routes are the units."""
     shown = (
         {arm: host for host, arm in reversed(list(arms.items()))} if experiment.unit == "host" else {"every": "HOST"}
     )
@@ -61,18 +63,27 @@ def procedure_text(experiment: Experiment, arms: Mapping[str, str]) -> Lines:
         yield "no host is in an arm: list them (hosts), or ask for one by name: netwarp ab commands FILE HOST"
     for arm, host in shown.items():
         yield f"on {host}, as on each host of {arm}:" if experiment.unit == "host" else "on every host:"
-        yield from (f"  {line}" for line in set_commands(experiment, host))
+        commands = f"netwarp ab commands {quote(str(file))} {quote(host)}"
+        yield f"  {commands} | sh"
         yield f"  {record_command(experiment, host)}"
         yield "to undo it:"
-        yield from (f"  {line}" for line in undo_commands(experiment, host))
+        yield f"  {commands} --undo | sh"
+    yield "--scripts writes these commands as files, for hosts without netwarp"
     yield "connections that exist already keep their control, and programs that choose one themselves keep theirs"
     yield "not possible with stock tools:"
     yield from (f"  {line}" for line in IMPOSSIBLE)
 
 
 def analysis_text(experiment: Experiment, analysis: Analysis, looks: Looks, *, new: bool) -> Lines:
-    """The verdict first, then what it rests on."""
-    yield verdict_text(experiment, looks, new=new)
+    """The verdict first, or why there cannot be one, then what it rests on."""
+    if analysis.mismatched:
+        yield (
+            f"warning: the arms' numbers of {experiment.unit}s contradict their shares (p = {analysis.mismatch:.1g}): "
+            "some are missing because of their arm, so the arms cannot be compared, and this is not a look; find out "
+            "why first"
+        )
+    else:
+        yield verdict_text(experiment, looks, new=new)
     metric = experiment.measured
     for arm in (analysis.control, analysis.treated):
         yield f"{arm.name}: {_arm_text(experiment, arm)}"
@@ -90,7 +101,10 @@ def analysis_text(experiment: Experiment, analysis: Analysis, looks: Looks, *, n
 def verdict_text(experiment: Experiment, looks: Looks, *, new: bool) -> str:
     """What to do, in one sentence."""
     if not looks.looks:
-        return f"go on: less than {100 * LEAST_STEP:g} % of the planned information has come, which is not a look yet"
+        return (
+            "go on: too little of the planned information has come for a look, which needs at least "
+            f"{100 * LEAST_STEP:g} %"
+        )
     at = looks.decided or len(looks.looks)
     look, unit = looks.looks[at - 1], experiment.measured.unit
     old = "" if new else f" (no new look: look {at} stands)"
@@ -132,10 +146,11 @@ def _doubts(experiment: Experiment, analysis: Analysis) -> Lines:
     for name, units in analysis.missing.items():
         if units:
             yield f"note: {count(len(units), unit)} of {name} without a measured connection: {', '.join(units)}"
-    if analysis.mismatch < MISMATCH:
+    if analysis.unlisted:
         yield (
-            f"warning: the arms' numbers of {unit}s contradict their shares (p = {analysis.mismatch:.1g}): some are "
-            "missing because of their arm, so the arms cannot be compared; find out why before you believe a difference"
+            f"note: {count(len(analysis.unlisted), unit)} that the experiment does not list: "
+            f"{', '.join(analysis.unlisted)}; each counts for the arm of its name, so a misspelt one may be in the "
+            "wrong arm"
         )
     for arm in (analysis.control, analysis.treated):
         if arm.complying < arm.connections:

@@ -27,6 +27,7 @@ def test_half_of_the_flows_do_not_predict_all(tmp_path: Path) -> None:
     assert answer.code in (0, 1), answer.err  # expectations for 20 s do not hold for 3
     (goodput,) = [line for line in answer.out.splitlines() if line.startswith("goodput of a flow")]
     assert "at 50 % the arms differ by +" in goodput
+    assert goodput.endswith("not known from one run")
     table = pl.read_csv(tmp_path / "r" / "ab-interference" / "effects.csv").filter(metric="goodput_mbps")
     assert table["share"].to_list() == [0.1, 0.5, 0.9]
     half = table.filter(share=0.5).row(0, named=True)

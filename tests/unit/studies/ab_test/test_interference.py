@@ -26,6 +26,14 @@ def test_a_difference_with_the_wrong_sign_is_named() -> None:
     assert line.endswith("all against none is -1 [-1, -1] Mbit/s: the wrong sign")
 
 
+def test_a_single_run_says_nothing_of_a_contradiction() -> None:
+    values = {(CONTROL, 0.0): {1: 10.0}, (CONTROL, 0.5): {1: 8.0}, (TREATED, 0.5): {1: 12.0}, (TREATED, 1.0): {1: 9.0}}
+    found = _effects("", "goodput_mbps", values)
+    assert found is not None
+    (line,) = sentences([found])
+    assert line.endswith("differ by +4 Mbit/s; all against none is -1 Mbit/s: not known from one run")
+
+
 def test_without_all_none_and_a_mixture_there_is_no_effect() -> None:
     values = {(CONTROL, 0.0): {1: 10.0}, (CONTROL, 0.5): {1: 8.0}, (TREATED, 0.5): {1: 12.0}}
     assert _effects("", "goodput_mbps", values) is None

@@ -64,7 +64,7 @@ def test_many_looks_raise_false_alarms_no_further() -> None:
     """2,000 experiments without an effect, each looked at five times: at most 5 % are stopped for one, and naive looks
     at p < 0.05 would stop more than twice as many."""
     sd = float(np.hypot(BETWEEN, WITHIN))
-    looking = Looks("", planned_information(0.68, 0.05, 0.8, LOOKS), sd, (BETWEEN / sd) ** 2)
+    looking = Looks("", planned_information(0.68, 0.05, 0.8, LOOKS), 0.0, sd, (BETWEEN / sd) ** 2)
     shares = [looking.share([[CONNECTIONS * (look + 1)] * ARM] * 2) for look in range(LOOKS)]
     assert 0.25 < shares[0] < 0.35 and 0.95 < shares[-1] < 1.1
     alarms = naive = 0
@@ -76,7 +76,7 @@ def test_many_looks_raise_false_alarms_no_further() -> None:
         naive += any(one.p < 0.05 for one in found)
         looks = looking
         for share, one in zip(shares, found, strict=True):
-            looks = looks.with_look(share, one, 0.05, 0.0)
+            looks = looks.with_look(share, one, 0.05)
         alarms += any(look.verdict is Verdict.EFFECT for look in looks.looks)
     # 5 % and three standard errors of a share of 2,000.
     assert alarms / EXPERIMENTS <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / EXPERIMENTS)

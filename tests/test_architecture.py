@@ -45,6 +45,7 @@ STAGES = [
     "values.qdisc",
     "values.units",
     "values.files",
+    "values.private",
     "values.keep",
     "values.fields",
     "traces",

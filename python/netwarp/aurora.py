@@ -53,7 +53,7 @@ class Aurora:
 
     def observe(self, state: State) -> list[float]:
         """The history with this interval's statistics: the oldest first."""
-        lowest_s = max(state.min_rtt_us, 1) / 1e6
+        lowest_s = max(state.min_rtt_us / 1e6 or state.rtt_mean_s, 1e-6)  # without a sample, the ratio is 1
         ratio = state.sent / state.delivered if state.delivered else HIGH[2]
         found = (state.rtt_gradient, state.rtt_mean_s / lowest_s, ratio)
         bounded = (min(max(value, low), high) for value, low, high in zip(found, LOW, HIGH, strict=True))

@@ -29,6 +29,7 @@ _ACTION = struct.Struct("<4IQ")
 STATE_BYTES = _STATE.size
 MAX_CWND = 1 << 24
 MAX_PACING = 1 << 40
+MAX_INTERVAL_US = (1 << 32) - 1
 
 
 class State(NamedTuple):
@@ -118,13 +119,18 @@ def read_state(record: bytes) -> State:
 
 def write_action(action: Action, flow: int) -> bytes:
     """The record of an action for a connection. Raises ValueError if it is not one."""
-    cwnd, rate = int(action.cwnd), int(action.pacing_rate)
-    if not 1 <= cwnd <= MAX_CWND or not 0 <= rate <= MAX_PACING:
+    # Comparisons first: they are false for NaN, and an infinite number has no integer.
+    if not 1 <= action.cwnd < MAX_CWND + 1 or not 0 <= action.pacing_rate < MAX_PACING + 1:
         raise ValueError(
             f"an action has a window of 1 to {MAX_CWND} packets and a pacing rate of 0 to {MAX_PACING} bytes/s; "
             f"this one has {action.cwnd} and {action.pacing_rate}"
         )
-    return _ACTION.pack(_MAGIC, flow, cwnd, action.interval_us, rate)
+    if not 0 <= action.interval_us <= MAX_INTERVAL_US or action.interval_us != int(action.interval_us):
+        raise ValueError(
+            f"an action's interval is a whole number of microseconds up to {MAX_INTERVAL_US}; "
+            f"this one has {action.interval_us}"
+        )
+    return _ACTION.pack(_MAGIC, flow, int(action.cwnd), int(action.interval_us), int(action.pacing_rate))
 
 
 def serve(new: Callable[[], Control], descriptor: int = 0) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -195,8 +196,17 @@ def test_a_program_that_hangs_fails_the_run_and_is_ended(tmp_path: Path, monkeyp
     assert not Path(f"/proc/{int((made.path / 'tcp_p_hangs.log').read_text())}").exists()
 
 
-def test_a_program_ends_with_netwarp(tmp_path: Path) -> None:
-    (tmp_path / "waits.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n")
+def test_a_program_and_all_that_it_started_end_with_netwarp(tmp_path: Path) -> None:
+    """Also a process that has closed the socket, and whose parent waits in vain."""
+    (tmp_path / "waits.py").write_text(
+        "import os, time\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os.close(0)\n"
+        "    time.sleep(600)\n"
+        "print(os.getpid(), child, flush=True)\n"
+        "time.sleep(600)\n"
+    )
     process = subprocess.Popen(
         [NETWARP, "run", scenario(tmp_path), "-o", tmp_path / "result", "--set", "flows.bulk.cc=program:./waits.py"],
         stdout=subprocess.DEVNULL,
@@ -206,10 +216,10 @@ def test_a_program_ends_with_netwarp(tmp_path: Path) -> None:
     while not (found := [p for p in (tmp_path / "result").rglob("tcp_p_waits.log") if p.read_text().strip()]):
         assert time.monotonic() < until
         time.sleep(0.1)
-    pid = int(found[0].read_text())
+    pids = found[0].read_text().split()
     process.kill()
     process.wait()
-    while Path(f"/proc/{pid}").exists():
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < until
         time.sleep(0.1)
 
@@ -231,6 +241,87 @@ def test_a_program_is_confined(tmp_path: Path) -> None:
     )
     made = only_run(run(tmp_path, "program:./nosy.py ./weights"))
     assert (made.path / "tcp_p_nosy.log").read_text().split() == ["7", *["PermissionError"] * 3]
+
+
+NOSY = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+CALLS = {
+    "chmod": (90, PATH, 0o777),
+    "utime": (132, PATH, 0),
+    "chown": (92, PATH, 0, 0),
+    "setxattr": (188, PATH, b"user.x", b"", 0, 0),
+    "truncate": (76, PATH, 0),
+    "flock": (73, 1, 2),
+    "prlimit": (302, os.getppid(), 7, 0, 0),
+    "setpriority": (141, 0, os.getppid(), 1),
+    "sched_setaffinity": (203, os.getppid(), 8, bytes(8)),
+    "unshare": (272, 0x10000000),
+    "clone": (56, 0x10000000 | 17, 0, 0, 0, 0),
+    "shmget": (29, 0, 4096, 0o1600),
+    "msgget": (68, 0, 0o1600),
+    "semget": (64, 0, 1, 0o1600),
+    "add_key": (248, b"user", b"x", b"x", 1, -3),
+    "keyctl": (250, 0, -3, 0),
+    "bpf": (321, 0, 0, 0),
+    "perf_event_open": (298, 0, 0, -1, -1, 0),
+    "userfaultfd": (323, 1),
+    "ptrace": (101, 16, os.getppid(), 0, 0),
+    "pdeathsig": (157, 1, 0),
+    "mount": (165, PATH, PATH, PATH, 0, 0),
+    "setsid": (112,),
+    "io_uring_setup": (425, 1, 0),
+    "syslog": (103, 10, 0, 0),
+    "reboot": (169, 0, 0, 0),
+}
+for name, (number, *arguments) in CALLS.items():
+    ctypes.set_errno(0)
+    answer = libc.syscall(number, *arguments)
+    if name == "clone" and answer == 0:
+        os._exit(0)
+    print(name, answer, errno.errorcode.get(ctypes.get_errno()))
+try:
+    os.kill(os.getppid(), 0)
+    print("kill", 0, None)
+except PermissionError:
+    print("kill", -1, "EPERM")
+import threading
+thread = threading.Thread(target=print, args=("thread", "runs", "here"))
+thread.start()
+thread.join()
+serve(lambda: lambda state: Action(10))
+"""
+
+
+def test_a_program_has_no_system_calls_that_reach_beyond_its_files(tmp_path: Path) -> None:
+    """As a machine does not have them (SECURITY.md), although Landlock does not govern them."""
+    (tmp_path / "mine").write_text("mine")
+    before = (tmp_path / "mine").stat()
+    (tmp_path / "nosy.py").write_text(
+        f"PATH = {str(tmp_path / 'mine').encode()!r}\nfrom netwarp.policy import Action, serve\n{NOSY}"
+    )
+    made = only_run(run(tmp_path, "program:./nosy.py", dumbbell(duration="200ms")))
+    lines = (made.path / "tcp_p_nosy.log").read_text().splitlines()
+    assert lines.pop() == "thread runs here"
+    assert len(lines) == 27
+    assert [line for line in lines if not line.endswith(" -1 EPERM")] == []
+    assert (tmp_path / "mine").stat() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities")
+def test_a_program_of_root_has_no_capabilities(tmp_path: Path) -> None:
+    """But CAP_DAC_READ_SEARCH (2), with which root reads what is another user's."""
+    (tmp_path / "nosy.py").write_text(
+        "import ctypes\n"
+        "from netwarp.policy import Action, serve\n"
+        "libc = ctypes.CDLL(None)\n"
+        "words = (ctypes.c_uint32 * 6)()\n"
+        "assert libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), words) == 0\n"
+        "print(*words, *[number for number in range(41) if libc.prctl(23, number, 0, 0, 0) == 1])\n"
+        "serve(lambda: lambda state: Action(10))\n"
+    )
+    made = only_run(run(tmp_path, "program:./nosy.py", dumbbell(duration="200ms")))
+    assert (made.path / "tcp_p_nosy.log").read_text().split() == ["4", "4", "0", "0", "0", "0", "2"]
 
 
 def test_other_engines_refuse_and_the_command_line_is_no_caller(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from netwarp.modules.named import (
 )
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario
+from netwarp.values.files import Places
 from netwarp.values.json_values import JsonObject
 from scenario_texts import DUMBBELL
 
@@ -72,7 +73,7 @@ def test_a_result_keeps_the_sources_of_every_point(folder: Path) -> None:
         "flows": {"bulk": {"cc": "cubic"}},
         "sweep": {"flows.bulk.cc": ["bbr", "file:tcp_mine.c window=9"]},
     }
-    kept = module_files(data, lambda _: folder)
+    kept = module_files(data, Places(lambda _: folder))
     assert sorted(Path(name).name for name in kept) == ["mine.h", "tcp_mine.c"]
     other = folder / "result"
     for name, content in kept.items():
@@ -184,7 +185,7 @@ def test_a_file_that_the_command_line_names_is_in_the_current_directory(
             assert getattr(load_scenario(source, [given]).flows["bulk"], "cc", None) in ("mine", "cubic")
         scenario = load_scenario(source, ['sweep.flows.bulk.cc=["file:tcp_mine.c", "reno"]', 'modules=["tcp_mine.c"]'])
         assert scenario.modules[0].congestion_controls == ("mine",)
-        kept = module_files(scenario.source.data, scenario.source.folder_of)
+        kept = module_files(scenario.source.data, scenario.source.places)
         assert b'"mine"' in b"".join(kept.values())
         assert b'"beside"' not in b"".join(kept.values())
     beside = load_scenario(elsewhere / "scenario.toml", ["flows.bulk.cc=file:only.c"])

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 import os
+import runpy
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 from netwarp import policy
+from netwarp.engines import deciders
 from netwarp.modules.named import Control, control_identity, load_control, module_files
+from netwarp.modules.program import shipped_programs
 from netwarp.policy import END, START, Action, State, read_state, serve, write_action
-from netwarp.scenario import load_scenario
+from netwarp.scenario import ScenarioError, load_scenario
+from netwarp.values import private
+from netwarp.values.files import Places
+from scenario_texts import replaced
 
 BYTES = bytes(range(256))
 
 
 def control(folder: Path, value: str) -> Control:
     return load_control(value, folder)
+
+
+def written(kept: dict[str, bytes], result: Path) -> Path:
+    """A result with the files that it keeps."""
+    for name, content in kept.items():
+        (result / "modules" / name).parent.mkdir(parents=True, exist_ok=True)
+        (result / "modules" / name).write_bytes(content)
+    return result
+
+
+def module_files_of(folder: Path, value: str) -> dict[str, bytes]:
+    """The files that a result keeps of a program, which is made here."""
+    (folder / Path(value.removeprefix("program:")).name).write_text("secret")
+    return module_files({"flows": {"a": {"cc": value}}}, Places(lambda _: folder))
 
 
 def state(event: int, flow: int = 0, **values: int) -> State:
@@ -44,11 +67,8 @@ def test_a_result_keeps_programs_so_that_they_are_found_again(tmp_path: Path) ->
     (tmp_path / "mine.py").write_bytes(BYTES)
     (tmp_path / "weights").write_text("1 2")
     value = "program:./mine.py ./weights"
-    kept = module_files({"flows": {"a": {"cc": value}}}, lambda _: tmp_path)
-    other = tmp_path / "result"
-    for name, content in kept.items():
-        (other / "modules" / name).parent.mkdir(parents=True, exist_ok=True)
-        (other / "modules" / name).write_bytes(content)
+    kept = module_files({"flows": {"a": {"cc": value}}}, Places(lambda _: tmp_path))
+    other = written(kept, tmp_path / "result")
     assert control_identity(control(other, value)) == control_identity(control(tmp_path, value))
 
 
@@ -62,6 +82,74 @@ def test_files_elsewhere_are_refused(tmp_path: Path, way: str) -> None:
     name = {"above": "../key", "absolute": str(tmp_path / "key"), "link": "link"}[way]
     with pytest.raises(ValueError, match="outside of the scenario's directory"):
         control(folder, f"program:./mine.py {name}")
+    with pytest.raises(ValueError, match="outside of the scenario's directory"):
+        control(folder, f"program:{name}")
+    assert load_control(f"program:./mine.py {name}", folder, is_given=True).program is not None
+
+
+def test_a_copy_in_a_result_may_not_lead_elsewhere(tmp_path: Path) -> None:
+    folder, value = tmp_path / "result", "program:./id"
+    kept = next(iter(module_files_of(tmp_path, value)))
+    (folder / "modules").mkdir(parents=True)
+    (tmp_path / "id").rename(tmp_path / Path(kept).name)
+    (folder / "modules" / Path(kept).parent).symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="outside of the scenario's directory"):
+        control(folder, value)
+
+
+def test_of_a_private_directory_only_the_command_line_names_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(private, "homes", lambda: (tmp_path,))
+    (tmp_path / "mine.py").write_text("pass")
+    (tmp_path / "s.toml").write_text(replaced(('tool = "bulk"', 'tool = "bulk"\ncc = "program:./mine.py"')))
+    with pytest.raises(ScenarioError, match="is a home directory"):
+        load_scenario(str(tmp_path / "s.toml"))
+    monkeypatch.chdir(tmp_path)
+    typed = ["flows.bulk.cc=program:./mine.py"]
+    scenario = load_scenario("bufferbloat", typed)
+    assert b"pass" in module_files(scenario.source.data, scenario.source.places).values()
+    scenario = load_scenario("bufferbloat", typed, typed=())
+    with pytest.raises(ValueError, match="is a home directory"):
+        module_files(scenario.source.data, scenario.source.places)
+
+
+def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for name in ("w.json", "mine.py"):
+            (tmp_path / folder / name).write_text(folder)
+    (tmp_path / "mine.py").write_text("pass")
+    found = control(tmp_path, "program:./mine.py ./a/w.json ./b/w.json ./a/mine.py --weights=./b/w.json").program
+    assert found is not None
+    first, second, other, word = found.arguments
+    contents = found.contents()
+    assert [contents[name] for name in ("mine.py", first, second, other)] == [b"pass", b"a", b"b", b"a"]
+    assert (first, word) == ("w.json", "--weights=./b/w.json")
+
+
+def test_a_result_keeps_each_file_of_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("pass")
+    values = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "w.json").write_text(folder)
+        values.append(f"program:./mine.py ./{folder}/w.json")
+    kept = module_files({"sweep": {"flows.a.cc": values}}, Places(lambda _: tmp_path))
+    other = written(kept, tmp_path / "result")
+    for value in values:
+        assert control_identity(control(other, value)) == control_identity(control(tmp_path, value))
+
+
+@pytest.mark.parametrize(("word", "said"), [("a" * 300, None), ("a\0b", "zero byte"), ("a" * 2**17, "bytes at most")])
+def test_words_that_cannot_be_files_or_arguments(tmp_path: Path, word: str, said: str | None) -> None:
+    (tmp_path / "mine.py").write_text("pass")
+    if said is None:
+        found = control(tmp_path, f"program:./mine.py {word}").program
+        assert found is not None and found.arguments == (word,)
+    for value in (f"program:./mine.py {word}", f"program:{word}")[said is None :]:
+        with pytest.raises(ValueError, match=said or "cannot be read: File name too long"):
+            control(tmp_path, value)
 
 
 def test_content_and_arguments_are_the_identity_and_the_place_is_not(tmp_path: Path) -> None:
@@ -90,7 +178,7 @@ def test_a_program_of_the_command_line_is_relative_to_the_current_directory(
     monkeypatch.chdir(tmp_path)
     for given in ("flows.bulk.cc=program:./mine.py", 'sweep.flows.bulk.cc=["cubic","program:./mine.py ./weights"]'):
         scenario = load_scenario("bufferbloat", [given])
-        kept = module_files(scenario.source.data, scenario.source.folder_of)
+        kept = module_files(scenario.source.data, scenario.source.places)
         assert b"pass" in kept.values()
 
 
@@ -139,10 +227,22 @@ def test_derived_values_of_a_state() -> None:
     assert (state(1, srtt_us=5).rtt_gradient, state(1, srtt_us=5).rtt_mean_s, state(1).loss) == (0, 5e-6, 0)
 
 
-@pytest.mark.parametrize("action", [Action(0), Action(1 << 25), Action(1, -1), Action(1, 1 << 41)])
+@pytest.mark.parametrize(
+    "action",
+    [
+        *(Action(0), Action(1 << 25), Action(float("inf")), Action(float("nan"))),
+        *(Action(1, -1), Action(1, 1 << 41), Action(1, float("inf"))),
+    ],
+)
 def test_an_action_out_of_bounds_is_refused_before_it_is_sent(action: Action) -> None:
     with pytest.raises(ValueError, match="window of 1 to"):
         write_action(action, 0)
+
+
+@pytest.mark.parametrize("interval_us", [-1, 1 << 32, 2.5, float("inf"), float("nan")])
+def test_an_interval_out_of_bounds_is_refused_before_it_is_sent(interval_us: float) -> None:
+    with pytest.raises(ValueError, match="whole number of microseconds"):
+        write_action(Action(1, 0, interval_us), 0)  # type: ignore[arg-type]
 
 
 def test_what_is_not_a_state_is_refused() -> None:
@@ -150,3 +250,32 @@ def test_what_is_not_a_state_is_refused() -> None:
     for wrong in (record(state(1))[:-1], bytes(policy.STATE_BYTES), os.urandom(7)):
         with pytest.raises(ValueError, match="is not a state"):
             read_state(wrong)
+
+
+def started(folder: Path, code: str) -> deciders.Decider:
+    """A program on the host that runs this code."""
+    log = os.open(folder / "log", os.O_RDWR | os.O_CREAT)
+    found = load_control("program:reno.py", folder).program
+    assert found is not None
+    return deciders.Decider(found, os.dup(log), subprocess.Popen([sys.executable, "-c", code], stdout=log), log)
+
+
+def test_any_signal_and_any_line_of_a_console_has_its_words(tmp_path: Path) -> None:
+    one = started(tmp_path, f"import os; os.kill(os.getpid(), {signal.SIGRTMIN + 1})")
+    for line in ("netwarp program 1: it x", "netwarp program 121: it x", f"netwarp program {'9' * 5000}: it x"):
+        (tmp_path / "console.log").write_text(line + "\n")
+        assert deciders.Deciders((one,)).failure(tmp_path) is None
+    (tmp_path / "console.log").write_text("netwarp program 120: it has ended\n")
+    said = deciders.Deciders((one,)).failure(tmp_path)
+    assert said == f"the program reno.py, which decides a congestion control, has ended (signal {signal.SIGRTMIN + 1})"
+    one.close()
+
+
+def test_reno_keeps_its_threshold_while_it_recovers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 5681, section 3.1: a timeout halves only what has been sent once."""
+    monkeypatch.setattr(policy, "serve", lambda _: None)
+    reno = runpy.run_path(str(shipped_programs()["reno.py"]))["Reno"]()
+    reno.cwnd = 64.0
+    for _ in range(3):
+        assert reno(state(policy.TIMEOUT, ca_state=policy.LOSS)).cwnd == 1
+        assert reno.ssthresh == 32

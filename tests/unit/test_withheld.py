@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from netwarp.common.agent import Confinement
 from netwarp.engines import confinement
-from netwarp.engines.confinement import is_private, readable, readable_there, withheld_there
+from netwarp.engines.confinement import readable, readable_there, withheld_there
 from netwarp.engines.leavings import odd_files, read_start
 from netwarp.scenario import load_scenario
 from netwarp.scenario.errors import ScenarioError
+from netwarp.values import private
 from netwarp.values.files import read_file
+from netwarp.values.private import is_private
 from scenario_texts import replaced
 
 AGENT = Path("/usr/bin/true")
@@ -24,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only home directory."""
     place = tmp_path / "homes/me"
     place.mkdir(parents=True)
-    monkeypatch.setattr(confinement, "_homes", lambda: (place,))
+    monkeypatch.setattr(private, "homes", lambda: (place,))
     return place
 
 

@@ -242,10 +242,17 @@ fn close_on_exec(descriptor: RawFd) -> Result<()> {
 
 /// Gives the machine, between fork and exec, the descriptors of programs from `PROGRAM_FD` on.
 fn hand_over(programs: &[RawFd]) -> std::io::Result<()> {
-    for (number, descriptor) in (PROGRAM_FD..).zip(programs) {
+    let last = PROGRAM_FD + programs.len() as RawFd;
+    // First above them all: a caller's descriptor may have one of these numbers.
+    let above: Vec<RawFd> = programs
+        .iter()
+        // SAFETY: fcntl() takes numbers.
+        .map(|own| unsafe { libc::fcntl(*own, libc::F_DUPFD_CLOEXEC, last) })
+        .collect();
+    for (number, descriptor) in (PROGRAM_FD..).zip(above) {
         // SAFETY: dup2() takes numbers; no other descriptor of this process, which is about to become the machine, has
         // such a high number.
-        if unsafe { libc::dup2(*descriptor, number) } < 0 {
+        if unsafe { libc::dup2(descriptor, number) } < 0 {
             return named("dup2", Err(std::io::Error::last_os_error()));
         }
     }
@@ -339,4 +346,44 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         "init".into(),
     ]);
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn programs_are_handed_over_from_any_descriptor() -> Result<()> {
+        let places = ["/dev/null", "/dev/zero", "/dev/full"].map(Path::new);
+        // SAFETY: the child only makes system calls and reads places of files, and ends without unwinding.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let own = [PROGRAM_FD + 1, PROGRAM_FD, PROGRAM_FD + 2];
+                for (descriptor, place) in own.iter().zip(places) {
+                    let is_there = File::open(place).is_ok_and(|file| {
+                        libc::dup3(file.as_raw_fd(), *descriptor, libc::O_CLOEXEC) >= 0
+                    });
+                    if !is_there {
+                        libc::_exit(2);
+                    }
+                }
+                let is_right = |(number, place): (RawFd, &Path)| {
+                    let there = Path::new("/proc/self/fd").join(number.to_string());
+                    libc::fcntl(number, libc::F_GETFD) == 0
+                        && std::fs::metadata(there).map(|one| one.rdev()).ok()
+                            == std::fs::metadata(place).map(|one| one.rdev()).ok()
+                };
+                let is_done = hand_over(&own).is_ok();
+                let is_right = is_done && (PROGRAM_FD..).zip(places).all(is_right);
+                libc::_exit(if is_right { 0 } else { 1 });
+            }
+            let mut status = 0;
+            libc::waitpid(child, &raw mut status, 0);
+            assert_eq!(status, 0);
+        }
+        Ok(())
+    }
 }

@@ -36,13 +36,16 @@ use anyhow::{Context, Result};
 use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
-use confinement::{Confinement, Level, Places, confine_guard};
-pub use confinement::{calls_of_programs, confine_build, landlock_version, rules_of_programs};
+pub use confinement::{
+    Confinement, calls_of_programs, confine_build, landlock_version, rules_of_programs,
+};
+use confinement::{Level, Places, confine_guard};
 use events::Recorder;
 use keyboard::Keyboard;
 use machine::Machine;
 pub use options::Options;
 use output::{Output, Taken, take_over};
+pub use surroundings::hear_of_children;
 use watchdog::{OwnTime, Watchdog};
 
 use crate::end::End;
@@ -145,7 +148,7 @@ pub fn main(options: &Options) -> ExitCode {
 
 fn guard(options: &Options) -> Result<Report> {
     let begin = Instant::now();
-    surroundings::hear_of_children();
+    hear_of_children();
     surroundings::raise_limits();
     let level = Level::here();
     let places = Places {

@@ -118,7 +118,7 @@ def _script() -> str | None:
 
 def _directory(scenario: str, granted: tuple[Path, ...]) -> str:
     """Return the directory in which the session starts: the current one if it may read it, otherwise OTHERWISE."""
-    from netwarp.engines.confinement import is_private
+    from netwarp.values.private import is_private
 
     folder = Path(scenario).absolute().parent
     readable = [*granted, *([folder] if Path(scenario).is_file() and not is_private(folder) else [])]

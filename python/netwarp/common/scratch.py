@@ -18,6 +18,9 @@ RUNS = "netwarp-runs-"
 MEMORY = "netwarp-memory-"
 """Prefix of the directories that hold a machine's memory file."""
 
+PROGRAMS = "netwarp-program-"
+"""Prefix in TMPDIR of the directories in which programs that decide congestion control run."""
+
 CONNECTIONS = "netwarp-ssh-"
 """Prefix in TMPDIR of the directories that hold the sockets of connections."""
 

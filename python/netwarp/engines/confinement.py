@@ -5,18 +5,16 @@ A scenario cannot grant itself access: it can only state which paths it needs ou
 (`[run] read`); the user who runs it allows them (`--read`).
 """
 
-import pwd
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 
 import netwarp
-from netwarp.engines.programs import guests_own, named_files, named_paths
+from netwarp.engines.programs import named_files, named_paths
 from netwarp.engines.tools import find_tools
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.values.private import is_private
 
 SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")))
 """Directories of programs and their libraries."""
@@ -54,17 +52,6 @@ def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
 def readable_there(granted: Iterable[Path]) -> list[str]:
     """Return the paths that a scenario may read on another machine, where it has no directory; `NAME*` is a pattern."""
     return list(map(str, (*SYSTEM, *(Path("/etc", name) for name in ETC), *granted)))
-
-
-def is_private(folder: Path) -> bool:
-    """Whether a directory holds more than a scenario: a home directory, one above it, or one that all users share."""
-    path = folder.resolve()
-    try:
-        if path.stat().st_mode & stat.S_IWOTH:
-            return True
-    except OSError:
-        return True
-    return any(home.is_relative_to(path) for home in _homes())
 
 
 def withheld(scenario: Scenario, agent: Path, granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
@@ -119,10 +106,3 @@ def _declared(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
 def _etc() -> Iterator[Path]:
     for name in ETC:
         yield from sorted(Path("/etc").glob(name))
-
-
-@cache
-def _homes() -> tuple[Path, ...]:
-    """Every user's home directory; those of system users are in the system's directories."""
-    homes = {Path.home(), *(Path(user.pw_dir) for user in pwd.getpwall())}
-    return tuple(home.resolve() for home in homes if home.is_absolute() and not guests_own(home))

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import re
-import resource
 import signal
 import socket
 import struct
@@ -17,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import netwarp
-from netwarp import policy
-from netwarp.common.scratch import scratch
+from netwarp import aurora, policy
+from netwarp.common.scratch import PROGRAMS, scratch
 from netwarp.engines.base import EngineError, Job
 from netwarp.engines.supervisor import console_lines
 from netwarp.kernels import KernelError
@@ -36,17 +35,19 @@ ANSWER_S = 60
 
 _PACKAGES = Path(netwarp.__file__).parents[1]
 """The directory in which Python finds netwarp."""
-_WORK = "netwarp-program-"
-_SAID = re.compile(r"netwarp program (\d+): it (.+)")
+_SAID = re.compile(r"netwarp program (\d{1,4}): it (.+)", re.ASCII)
 """The words of gallery/program/tcp_program.c."""
 _LAST_BYTES = 4096
 _END_S = 5.0
 
 
 INTERPRETER = {
-    "Python for programs": hashlib.sha256(sys.version.encode() + Path(policy.__file__).read_bytes()).hexdigest()
+    "Python for programs": hashlib.sha256(
+        b"".join([sys.version.encode(), *(Path(str(module.__file__)).read_bytes() for module in (policy, aurora))])
+    ).hexdigest()
 }
-"""What decides the answers of programs in Python, beside their own files, as a part of a run's identity."""
+"""What decides the answers of programs in Python, beside their own files, as a part of a run's identity: the version of
+Python, and the modules of netwarp that are made for programs."""
 
 
 def interpreter_here(asked: Mapping[str, str]) -> Mapping[str, str]:
@@ -84,23 +85,27 @@ class Decider:
             code = self.process.wait(_END_S)
         except subprocess.TimeoutExpired:
             return ""
-        how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+        how = f"exit code {code}" if code >= 0 else _signal_name(-code)
         size = os.fstat(self.log).st_size
         printed = os.pread(self.log, _LAST_BYTES, max(size - _LAST_BYTES, 0)).decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(printed) if line.strip()), "")
         return f" ({how}{f'; it printed: {last}' if last else ''})"
 
     def close(self) -> None:
-        """End the process with its group, and close what is open."""
+        """End the program with all that it started, and close what is open."""
         os.close(self.machine_end)
         if self.process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_END_S if self.process.poll() is None else 0)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait(_END_S)
+            self.process.terminate()  # its keeper ends the program's group (agent/src/confine.rs)
             self.process.wait()
         if self.log is not None:
             os.close(self.log)
+
+
+def _signal_name(number: int) -> str:
+    """The name of a signal; those for real time have none."""
+    return signal.Signals(number).name if number < signal.SIGRTMIN else f"signal {number}"
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,9 @@ class Deciders:
     def failure(self, directory: Path) -> str | None:
         """Say which program made the machine end, and how; None if none did."""
         for line in console_lines(directory):
-            if (match := _SAID.search(line)) and (number := int(match[1]) - FIRST_DESCRIPTOR) < len(self.started):
+            # A command may write such lines as well.
+            match = _SAID.search(line)
+            if match and 0 <= (number := int(match[1]) - FIRST_DESCRIPTOR) < len(self.started):
                 one = self.started[number]
                 ended = one.ended() if match[2] == "has ended" else ""
                 return f"the program {one.program.place}, which decides a congestion control, {match[2]}{ended}"
@@ -148,7 +155,7 @@ def _of_caller(program: Program, job: Job) -> Decider:
 
 
 def _start(program: Program, name: str, job: Job, directory: Path, stack: contextlib.ExitStack) -> Decider:
-    work = stack.enter_context(scratch(_WORK))
+    work = stack.enter_context(scratch(PROGRAMS))
     for file, content in program.contents().items():
         (work / file).write_bytes(content)
     main = Path(program.place).name
@@ -156,7 +163,7 @@ def _start(program: Program, name: str, job: Job, directory: Path, stack: contex
     python = [sys.executable, "-s", "-B"] if main.endswith(".py") else []
     read = [work, Path(sys.prefix), Path(sys.base_prefix), _PACKAGES, *job.read]
     try:
-        walls = confined(read, [work], with_parent=True)
+        walls = confined(read, [work], with_parent=True, file_bytes=job.lab.record.kept_bytes)
     except KernelError as error:
         raise EngineError(str(error)) from error
     machine, own = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -164,17 +171,22 @@ def _start(program: Program, name: str, job: Job, directory: Path, stack: contex
     with own:
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             machine.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", ANSWER_S, 0))
-        process = subprocess.Popen(
-            [*walls, *python, str(work / main), *program.arguments],
-            stdin=own.fileno(),
-            stdout=log,
-            stderr=log,
-            cwd=work,
-            env=_environment(work, job.seed),
-            process_group=0,
-        )
-    with contextlib.suppress(ProcessLookupError):
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (job.lab.record.kept_bytes,) * 2)
+        try:
+            process = subprocess.Popen(
+                [*walls, *python, str(work / main), *program.arguments],
+                stdin=own.fileno(),
+                stdout=log,
+                stderr=log,
+                cwd=work,
+                env=_environment(work, job.seed),
+                process_group=0,
+            )
+        except (OSError, ValueError) as error:
+            machine.close()
+            os.close(log)
+            raise EngineError(
+                f"the program {program.place}, which decides a congestion control, cannot start: {error}"
+            ) from error
     return Decider(program, machine.detach(), process, log)
 
 

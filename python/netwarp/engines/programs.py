@@ -19,6 +19,7 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.values.constants import SEARCH_PATH
 from netwarp.values.json_values import Json, JsonObject, as_table, varied
+from netwarp.values.private import guests_own
 
 FILTER_COMPILER = "tcpdump"
 """The program that compiles a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""
@@ -87,11 +88,6 @@ def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
 def named_paths(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
     """Find the programs that a scenario names by absolute path, whether or not they exist: place and path."""
     yield from ((keys, Path(name)) for keys, name in _names(scenario.source.data) if name.startswith("/"))
-
-
-def guests_own(path: Path) -> bool:
-    """Whether a path refers to the guest's own file in a lab, whatever the host has there."""
-    return path.is_relative_to("/proc") or any(path.is_relative_to(place) for place in ("/sys", "/dev", "/run"))
 
 
 def programs_here(identity: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from netwarp.modules.named import control_identity, is_file, load_control, place
 from netwarp.modules.program import is_program, program_place
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
 from netwarp.values.fields import DrawnDuration, DrawnPositiveDuration, Model, Name, about, kind
-from netwarp.values.files import folder_in
+from netwarp.values.files import folder_in, is_given_in
 from netwarp.values.units import format_duration
 
 
@@ -24,7 +24,8 @@ def _control(value: object, handler: ValidatorFunctionWrapHandler, info: Validat
     if isinstance(value, str) and is_file(value):
         return load_control(value, folder_in(info.context, place_of(value)))
     if isinstance(value, str) and is_program(value):
-        return load_control(value, folder_in(info.context, program_place(value)))
+        folder = folder_in(info.context, program_place(value))
+        return load_control(value, folder, is_given=is_given_in(info.context, value))
     return handler(value)
 
 

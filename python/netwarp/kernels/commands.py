@@ -146,11 +146,17 @@ def environment() -> dict[str, str]:
 
 
 def confined(
-    read: Iterable[Path], write: Iterable[Path], *, links: bool = False, with_parent: bool = False
+    read: Iterable[Path],
+    write: Iterable[Path],
+    *,
+    links: bool = False,
+    with_parent: bool = False,
+    file_bytes: int | None = None,
 ) -> list[str]:
     """Return the argv prefix that confines a command: it reads and starts only the system's files and those of `read`,
-    writes only to `write` (with symbolic links if `links`), and has no network (SECURITY.md). `with_parent`: it ends
-    when the thread ends that starts it. Raises KernelError."""
+    writes only to `write` (with symbolic links if `links`), and has no network (SECURITY.md). `with_parent`: it
+    may do less (SECURITY.md), it ends with all that it started at SIGTERM and when the thread ends that starts it, and
+    it writes no file longer than `file_bytes`. Raises KernelError."""
     try:
         agent = find_agent()
     except AgentError as error:
@@ -159,6 +165,7 @@ def confined(
     reads = [word for path in (*filter(Path.exists, system), *read) for word in ("--read", str(path))]
     writes = [word for path in write for word in ("--write", str(path))]
     options = [*(["--links"] if links else []), *(["--with-parent"] if with_parent else [])]
+    options += [] if file_bytes is None else ["--file-bytes", str(file_bytes)]
     return [str(agent), "confine", *reads, *writes, *options, "--"]
 
 

@@ -30,7 +30,7 @@ class BackgroundRun:
         self._engine = engine
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._cancelled = threading.Event()
-        self._outcome: Outcome | EngineError | None = None
+        self._outcome: Outcome | Exception | None = None
         self._thread = threading.Thread(target=self._execute, daemon=True)
         self._thread.start()
 
@@ -43,10 +43,17 @@ class BackgroundRun:
         if record:
             return read_state(record)
         self._thread.join()
-        if isinstance(self._outcome, EngineError):
-            raise self._outcome
-        if self._outcome and self._outcome.status == RunStatus.FAILED:
-            raise EngineError(f"The run (seed {self._run.seed}) failed: {self._outcome.reason}")
+        match self._outcome:
+            case EngineError() as error:
+                raise error
+            case Exception() as error:
+                raise EngineError(f"The run (seed {self._run.seed}) failed: {error!r}") from error
+            case None:
+                raise EngineError(f"The run (seed {self._run.seed}) ended without an outcome")
+            case outcome if outcome.status == RunStatus.FAILED:
+                raise EngineError(f"The run (seed {self._run.seed}) failed: {outcome.reason}")
+            case outcome if outcome.status == RunStatus.CANCELLED and not self._cancelled.is_set():
+                raise EngineError(f"The run (seed {self._run.seed}) was cancelled, and not by its caller")
         return None
 
     def answer(self, state: State, action: Action) -> None:
@@ -69,5 +76,5 @@ class BackgroundRun:
                 directory.mkdir()
                 write_json(directory / "run.json", {"id": job.id, "seed": job.seed, "lab": job.lab.as_json()})
                 self._outcome = self._engine.run(job, directory, cpu, self._cancelled)
-        except EngineError as error:
+        except Exception as error:  # `next_state` raises it: the thread has no other way to say that it failed
             self._outcome = error

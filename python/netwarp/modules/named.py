@@ -16,9 +16,17 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_seri
 from netwarp.common.words import did_you_mean
 from netwarp.modules import c_source
 from netwarp.modules.c_source import CONGESTION_CONTROL, QDISC, Registered, registered
-from netwarp.modules.program import Program, is_program, load_program, module_sources, program_place
+from netwarp.modules.program import (
+    NamedProgram,
+    Program,
+    is_program,
+    load_program,
+    module_sources,
+    named_files,
+    program_place,
+)
 from netwarp.values.fields import Model
-from netwarp.values.files import FolderOf, folder_in, read_file
+from netwarp.values.files import Places, folder_in, read_file
 from netwarp.values.json_values import JsonObject, as_list, as_table, varied
 
 KEPT = "modules"
@@ -110,13 +118,13 @@ def control_identity(cc: str) -> str | dict[str, Any]:
     return {"name": str(cc), "module": module.model_dump(mode="json")} if module else str(cc)
 
 
-def load_control(value: str, folder: Path) -> Control:
+def load_control(value: str, folder: Path, *, is_given: bool = False) -> Control:
     """Load `file:./tcp_mine.c window=50`, the module and its only congestion control, or `program:./mine.py per_ack=1`.
 
-    Raises ValueError.
+    A program that the user gave (`is_given`) may be in any place. Raises ValueError.
     """
     if is_program(value):
-        return _program_control(value, folder)
+        return _program_control(value, folder, is_given)
     place, *words = value.removeprefix(FILE).split()
     module = load_module(place, _parameters(words), folder)
     names = module.congestion_controls
@@ -134,16 +142,23 @@ def load_control(value: str, folder: Path) -> Control:
     return Control(names[0], module)
 
 
-def _program_control(value: str, folder: Path) -> Control:
+def _program_control(value: str, folder: Path, is_given: bool) -> Control:
     """Load `program:./mine.py per_ack=1 --gain 2`: parameters of netwarp's module, and arguments of the program."""
+    named, parameters = _program_files(value, folder, is_given)
+    program = load_program(named)
+    name, files = module_sources(program)
+    module = Module(name=name, place=named.place, files=files, parameters=_parameters(parameters), program=program)
+    return Control(module.congestion_controls[0], module)
+
+
+def _program_files(value: str, folder: Path, is_given: bool) -> tuple[NamedProgram, list[str]]:
+    """The program that a congestion control names, and the words that are parameters of netwarp's module."""
     place = program_place(value)
     words = value.split()[1:]
-    given = [word for word in words if _PARAMETER.fullmatch(word)]
-    arguments = tuple(word for word in words if word not in given)
-    program = load_program(place, arguments, folder, folder / KEPT / kept_name(place))
-    name, files = module_sources(program)
-    module = Module(name=name, place=place, files=files, parameters=_parameters(given), program=program)
-    return Control(module.congestion_controls[0], module)
+    parameters = [word for word in words if _PARAMETER.fullmatch(word)]
+    arguments = tuple(word for word in words if word not in parameters)
+    kept = folder / KEPT / kept_name(place)
+    return NamedProgram(place, arguments, named_files(place, arguments, folder, kept, is_given)), parameters
 
 
 def load_module(place: str, parameters: Mapping[str, str], folder: Path) -> Module:
@@ -216,15 +231,17 @@ def kept_name(place: str) -> str:
     return f"{Path(place).stem or 'module'}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 
-def module_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
+def module_files(data: JsonObject, where: Places) -> dict[str, bytes]:
     """The sources and programs that a scenario's data names, also in sweeps and cases, without modules that are
     shipped: the path under which a result keeps each → its content. Raises ValueError."""
+    folder_of = where.folder_of
     places = {place for place in _places(data) if _find(place, folder_of(place)) not in shipped_modules().values()}
     modules = [load_module(place, {}, folder_of(place)) for place in sorted(places)]
     found = {f"{kept_name(one.place)}/{path}": text.encode() for one in modules for path, text in one.files.items()}
     for value in _controls(data):
-        if is_program(value) and (program := load_control(value, folder_of(program_place(value))).program):
-            found |= {f"{kept_name(program.place)}/{name}": content for name, content in program.contents().items()}
+        if is_program(value):
+            named, _ = _program_files(value, folder_of(program_place(value)), value in where.given)
+            found |= {f"{kept_name(named.place)}/{name}": content for name, content in named.kept().items()}
     return found
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -11,13 +13,17 @@ from pydantic import Field
 
 from netwarp.common.words import did_you_mean
 from netwarp.values.fields import Model
-from netwarp.values.files import read_file
+from netwarp.values.files import kept_name, read_file
+from netwarp.values.private import is_private
 
 PROGRAM = "program:"
 """The prefix of a congestion control that is a program."""
 CALLER = "-"
 """The program that is the caller itself, who gives a descriptor for it (`Job.callers`)."""
 MAX_BYTES = 16 * 2**20
+MAX_WORD_BYTES = 128 * 2**10
+"""Linux: the maximum of a program's argument, with the zero byte at its end (MAX_ARG_STRLEN)."""
+MAX_NAME_BYTES = 255
 _TEXT = "latin-1"
 """Every byte is a character in it, so that a lab can hold any file as text."""
 _SUPPORT = Path(str(resources.files("netwarp") / "gallery" / "program"))
@@ -72,23 +78,65 @@ def header() -> Path:
     return _SUPPORT / _HEADER
 
 
-def load_program(place: str, arguments: tuple[str, ...], folder: Path, kept: Path) -> Program:
-    """Load a program in `folder`, or else the copy that a result has in `kept`, or else the shipped one.
+@dataclass(frozen=True)
+class NamedProgram:
+    """A program as a scenario names it: its `place`, its arguments, and the files among these words with contents."""
 
-    Files that the arguments name are loaded as well. Raises ValueError with a sentence.
+    place: str
+    arguments: tuple[str, ...]
+    files: Mapping[str, bytes]
+
+    def kept(self) -> dict[str, bytes]:
+        """The files by the names under which a result keeps them: of the whole word, since values of a sweep may name
+        files of the same name."""
+        return {kept_name(word): content for word, content in self.files.items()}
+
+    def names(self) -> dict[str, str]:
+        """Word → the file's name where the program runs, which is that of the file unless another has it.
+
+        Raises ValueError if two words would need the same.
+        """
+        found: dict[str, str] = {}
+        taken: dict[str, bytes] = {}
+        for word, content in self.files.items():
+            wanted = (Path(word).name, kept_name(word))
+            name = next((one for one in wanted if taken.get(one, content) == content), None)
+            if name is None:
+                raise ValueError(f"the program {self.place} names two files {wanted[0]}; rename one of them")
+            found[word] = name
+            taken[name] = content
+        return found
+
+
+def named_files(
+    place: str, arguments: tuple[str, ...], folder: Path, kept: Path, is_given: bool = False
+) -> dict[str, bytes]:
+    """Read a program's file and those that its arguments name: word → content. Each is searched in `folder`, or else in
+    `kept`, which a result has, or else among the shipped ones.
+
+    Files elsewhere are refused unless the user gave their names. Raises ValueError with a sentence.
     """
     if place == CALLER:
-        return Program(place=place, arguments=arguments)
-    found = {Path(place).name: _read(place, folder, kept)}
-    for name in arguments:
-        path = _find(name, folder, kept)
-        if path.is_file():
-            _refuse_elsewhere(name, path, (folder, kept))
-            found[Path(name).name] = _read(name, folder, kept)
+        return {}
+    for word in (place, *arguments):
+        _refuse_unusable(word)
+    found = {}
+    for word in (place, *arguments):
+        path = _find(word, folder, kept)
+        if word == place or _is(path, Path.is_file):
+            if not is_given and _is(path, Path.exists):
+                _refuse_elsewhere(word, path, folder)
+            found[word] = _read(word, path)
+    return found
+
+
+def load_program(named: NamedProgram) -> Program:
+    """Make the program that runs. Raises ValueError with a sentence."""
+    names = named.names()
     return Program(
-        place=place,
-        arguments=tuple(Path(word).name if Path(word).name in found else word for word in arguments),
-        files={name: content.decode(_TEXT) for name, content in found.items()},
+        place=named.place,
+        arguments=tuple(names.get(word, word) for word in named.arguments),
+        files={name: named.files[word].decode(_TEXT) for word, name in names.items()},
     )
 
 
@@ -100,32 +148,60 @@ def module_sources(program: Program) -> tuple[str, dict[str, str]]:
     return f"tcp_{name}", {f"tcp_{name}.c": registered, _HEADER: header().read_text()}
 
 
-def _refuse_elsewhere(name: str, path: Path, folders: Iterable[Path]) -> None:
-    """Refuse a file that is not beside the scenario: one of a stranger's may name any that its user can read."""
-    if not any(path.resolve().is_relative_to(folder.resolve()) for folder in (*folders, _SUPPORT)):
+def _refuse_unusable(word: str) -> None:
+    if "\0" in word:
+        raise ValueError("a word of a program contains a zero byte, which no program can get")
+    if len(word.encode(errors="surrogateescape")) >= MAX_WORD_BYTES:
+        raise ValueError(f"a word of a program has {MAX_WORD_BYTES - 1:,} bytes at most; {word[:40]}… has more")
+
+
+def _refuse_elsewhere(word: str, path: Path, folder: Path) -> None:
+    """Refuse a file that is not beside the scenario, or in a directory that holds more than a scenario: a scenario of a
+    stranger may name any file that its user can read."""
+    real = path.resolve()
+    if real.is_relative_to(_SUPPORT.resolve()):
+        return
+    which = f"the program names the file {word}, which it would get a copy of and the result would keep"
+    if not real.is_relative_to(folder.resolve()):
         raise ValueError(
-            f"the program's argument {name} names a file outside of the scenario's directory, which the program would "
-            "get a copy of and the result would keep; put the file beside the scenario"
+            f"{which}, and which is outside of the scenario's directory; put it beside the scenario, or name the "
+            "program on the command line (--set)"
+        )
+    if is_private(folder):
+        raise ValueError(
+            f"{which}, and the scenario's directory {folder} is a home directory, one above it, or writable by all "
+            "users; give the scenario a separate directory, or name the program on the command line (--set)"
         )
 
 
-def _find(name: str, folder: Path, kept: Path) -> Path:
-    path, copy = folder / name, kept / Path(name).name
-    if path.exists():
+def _find(word: str, folder: Path, kept: Path) -> Path:
+    path, copy = folder / word, kept / kept_name(word)
+    if _is(path, Path.exists):
         return path
-    return copy if copy.exists() else shipped_programs().get(name, path)
+    return copy if _is(copy, Path.exists) else shipped_programs().get(word, path)
 
 
-def _read(name: str, folder: Path, kept: Path) -> bytes:
-    path = _find(name, folder, kept)
+def _is(path: Path, test: Callable[[Path], bool]) -> bool:
+    """Whether a path passes a test. One that cannot be any file's, because it is too long, does not."""
+    try:
+        return test(path)
+    except OSError:
+        return False
+
+
+def _read(word: str, path: Path) -> bytes:
     try:
         content = read_file(path, MAX_BYTES)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        near = did_you_mean(Path(name).name, [*shipped_programs(), *_beside(path)])
-        raise ValueError(f"the program {name} cannot be read: {why}{near}") from None
+        near = did_you_mean(Path(word).name, [*shipped_programs(), *_beside(path)])
+        raise ValueError(f"the program {word[:200]} cannot be read: {why}{near}") from None
     if len(content) > MAX_BYTES:
-        raise ValueError(f"{name} is larger than {MAX_BYTES // 2**20} MiB, the maximum for a program's file")
+        raise ValueError(f"{word} is larger than {MAX_BYTES // 2**20} MiB, the maximum for a program's file")
+    if len(os.fsencode(kept_name(word))) > MAX_NAME_BYTES:
+        raise ValueError(
+            f"the name of the file {word[:40]}… is too long for the copy that the result keeps; shorten it"
+        )
     return content
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from netwarp.values.files import FolderOf
+from netwarp.values.files import Context, Places
 from netwarp.values.json_values import JsonObject
 
 Keys = tuple[str | int, ...]
@@ -29,7 +29,8 @@ class Source:
 
     `overrides` maps dotted keys to the option that set them, as it was given (`--set PATH=VALUE`); `settings` are the
     same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are searched in `folder`, those
-    that settings name in `elsewhere`. `written` is the data without the nodes and links that its topology generates.
+    that settings name in `elsewhere`. `given` are the texts of settings that a user typed. `written` is the data
+    without the nodes and links that its topology generates.
     """
 
     label: str
@@ -40,15 +41,21 @@ class Source:
     folder: Path = Path()
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
     written: JsonObject = field(default_factory=dict, repr=False)
+    given: frozenset[str] = frozenset()
 
     def folder_of(self, place: str) -> Path:
         """The folder in which the file of this name is searched."""
         return self.elsewhere.get(place, self.folder)
 
     @property
-    def context(self) -> dict[str, FolderOf]:
+    def places(self) -> Places:
+        """Where its files are searched."""
+        return Places(self.folder_of, self.given)
+
+    @property
+    def context(self) -> Context:
         """The context for the validation of its data."""
-        return {"folder_of": self.folder_of}
+        return {"places": self.places}
 
     @cached_property
     def lines(self) -> dict[Keys, int]:

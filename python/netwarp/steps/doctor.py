@@ -17,7 +17,7 @@ from rich.console import Console
 
 from netwarp.common.agent import AGENT, OBSERVER, AgentError, confinement_here, find_agent
 from netwarp.common.platforms import wrong_processor
-from netwarp.common.scratch import CONNECTIONS, MEMORY, RUNS, clean_stale
+from netwarp.common.scratch import CONNECTIONS, MEMORY, PROGRAMS, RUNS, clean_stale
 from netwarp.common.terminal import Terminal
 from netwarp.engines.base import EngineError
 from netwarp.engines.host.leftovers import leftovers
@@ -109,12 +109,12 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
     """Remove the remains of killed processes, and report it on `console` (default: stderr).
 
-    That is: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun`, and sockets of connections in
-    TMPDIR; memory files of virtual machines. Also end runs of the engine `host` whose netwarp is gone, and processes of
-    virtual machines whose guard is gone."""
+    That is: builds in the cache and in TMPDIR; runs of Dask workers and of `rerun`, directories of programs that decide
+    congestion control, and sockets of connections in TMPDIR; memory files of virtual machines. Also end runs of the
+    engine `host` whose netwarp is gone, and processes of virtual machines whose guard is gone."""
     console = console or Terminal(stderr=True)
     temporary = Path(tempfile.gettempdir())
-    in_temporary = [(temporary, prefix) for prefix in (WORK, RUNS, CONNECTIONS)]
+    in_temporary = [(temporary, prefix) for prefix in (WORK, RUNS, PROGRAMS, CONNECTIONS)]
     left = machines(cache_directory(environ))
     for machine in left.values():
         end_machine(machine)

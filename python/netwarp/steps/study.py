@@ -48,7 +48,7 @@ def named_files(scenario: Scenario) -> dict[str, bytes]:
     """
     source = scenario.source
     traces = trace_files(source.data, source.folder_of)
-    modules = module_files(source.data, source.folder_of)
+    modules = module_files(source.data, source.places)
     return {
         **{f"{KEPT}/{name}": content for name, content in traces.items()},
         **{f"{MODULES}/{name}": content for name, content in modules.items()},

@@ -133,7 +133,8 @@ def experiment_of(case: Case, columns: Sequence[Subject], modules: Sequence[str]
     lone = {LONE: {case.lone: 0}} if case.lone else {}
     text = "".join(_case_text(name, one) for name, one in (lone | settings).items())
     loaded = f"modules = {_toml(list(modules))}\n" if modules else ""
-    return replace(case.experiment, text=f"seeds = {seeds}\n{loaded}{case.experiment.text}\n{text}")
+    text = f"seeds = {seeds}\n{loaded}{case.experiment.text}\n{text}"
+    return replace(case.experiment, text=text, given=frozenset(one.value for one in columns))
 
 
 def _case_text(name: str, settings: Mapping[str, object]) -> str:

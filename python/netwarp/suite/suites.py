@@ -114,7 +114,7 @@ def _control(value: str) -> Subject:
             )
         return Subject(value, value)
     try:
-        name = str(load_control(value, Path()))
+        name = str(load_control(value, Path(), is_given=True))
     except ValueError as error:
         raise SelectionError(f'--cc "{value}": {error}') from None
     kind, _, words = value.partition(":")

@@ -2,16 +2,34 @@
 
 import hashlib
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 FolderOf = Callable[[str], Path]
 """Name of a file in a scenario or on the command line → the folder in which it is searched."""
 
 
-def folder_in(context: Mapping[str, FolderOf] | None, place: str) -> Path:
-    """The folder for `place` from the context of a validation, which `Source.context` makes."""
-    return context["folder_of"](place) if context else Path()
+@dataclass(frozen=True)
+class Places:
+    """Where files of a scenario are searched, and which texts of it the user gave on the command line."""
+
+    folder_of: FolderOf
+    given: Collection[str] = ()
+
+
+Context = Mapping[str, Places]
+"""The context of a validation, which `Source.context` makes."""
+
+
+def folder_in(context: Context | None, place: str) -> Path:
+    """The folder for `place` from the context of a validation."""
+    return context["places"].folder_of(place) if context else Path()
+
+
+def is_given_in(context: Context | None, text: str) -> bool:
+    """Whether the user gave this text on the command line."""
+    return context is not None and text in context["places"].given
 
 
 def read_file(path: Path, size: int) -> bytes:

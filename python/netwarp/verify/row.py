@@ -48,11 +48,13 @@ class Experiment:
     """The scenario that measures a row. Rows with the same experiment share its runs.
 
     `text` is a scenario file; if it is empty, `name` is a shipped scenario. `settings` are as those of `--set`.
+    `given` are texts of it that the user typed.
     """
 
     name: str
     text: str = ""
     settings: tuple[str, ...] = ()
+    given: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

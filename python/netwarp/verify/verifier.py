@@ -81,7 +81,7 @@ def scenario_of(experiment: Experiment, *, noisy: bool = False, devices: bool = 
 
 def _load(experiment: Experiment, settings: Sequence[str]) -> Scenario:
     if experiment.text:
-        return parse_scenario(experiment.text, experiment.name, settings)
+        return parse_scenario(experiment.text, experiment.name, settings, given=experiment.given)
     return load_scenario(experiment.name, settings)
 
 

@@ -2,6 +2,7 @@
 //! modules into its kernel, so that kernel counts as theirs. It is an ordinary process of the host, confined by
 //! Landlock (files), a seccomp filter (system calls) and no_new_privs. SECURITY.md describes the consequences.
 
+mod capabilities;
 mod files;
 mod places;
 mod refusals;
@@ -42,7 +43,8 @@ impl Level {
 /// Rules that are made before the fork, where errors can be reported, and applied after it.
 pub struct Confinement {
     files: Option<Files>,
-    filter: Option<BpfProgram>,
+    filters: Vec<BpfProgram>,
+    keeps_capabilities: bool,
 }
 
 impl Confinement {
@@ -50,18 +52,33 @@ impl Confinement {
     pub fn new(places: &Places, level: Level) -> Result<Self> {
         Ok(Self {
             files: Some(Files::of_machine(places)?),
-            filter: level.seccomp.then(syscalls::filter).transpose()?,
+            filters: Vec::from_iter(level.seccomp.then(syscalls::filter).transpose()?),
+            keeps_capabilities: true,
+        })
+    }
+
+    /// Rules of a program that decides a congestion control: it reads and starts what is in `read`, and writes in
+    /// `write`.
+    pub fn of_program(read: &[PathBuf], write: &[PathBuf]) -> Result<Self> {
+        let filters = syscalls::are_filtered_here().then(refusals::of_program);
+        Ok(Self {
+            files: Some(Files::of_build(read, write, false)?),
+            filters: filters.transpose()?.unwrap_or_default(),
+            keeps_capabilities: false,
         })
     }
 
     /// Confines the calling thread and all that it starts, permanently. Nothing can be started in another process group
     /// afterwards, so the guard finds all of it.
     pub fn apply(&mut self) -> std::io::Result<()> {
+        if !self.keeps_capabilities {
+            named("capset", capabilities::drop_most())?;
+        }
         if let Some(files) = self.files.take() {
             let applied = files.apply().map_err(|_| Error::last_os_error());
             named("landlock_restrict_self", applied)?;
         }
-        if let Some(filter) = &self.filter {
+        for filter in &self.filters {
             let applied = seccompiler::apply_filter(filter).map_err(|_| Error::last_os_error());
             named("seccomp", applied)?;
         }

@@ -125,7 +125,8 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_getrandom,
 ];
 
-const NAMESPACES: u64 = (libc::CLONE_NEWNS
+/// Flags of clone(2).
+pub const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWIPC
@@ -270,7 +271,7 @@ fn requests() -> Result<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-fn all<const N: usize>(
+pub fn all<const N: usize>(
     conditions: [Result<SeccompCondition, seccompiler::BackendError>; N],
 ) -> Result<SeccompRule> {
     let conditions = conditions.into_iter().collect::<Result<_, _>>()?;
@@ -278,7 +279,7 @@ fn all<const N: usize>(
 }
 
 /// Compares the lower half of an argument, which is all that these calls read.
-fn is(
+pub fn is(
     argument: u8,
     operator: SeccompCmpOp,
     value: u64,
@@ -286,6 +287,6 @@ fn is(
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
-fn bits(mask: u64) -> SeccompCmpOp {
+pub fn bits(mask: u64) -> SeccompCmpOp {
     SeccompCmpOp::MaskedEq(mask)
 }

@@ -18,7 +18,9 @@ class Reno:
         """Grow with what was delivered; halve once for each recovery."""
         recovers = state.ca_state in (RECOVERY, LOSS)
         if state.event == TIMEOUT:
-            self.ssthresh, self.cwnd = max(self.cwnd / 2, 2), 1
+            if not self.recovers:  # of data that was sent once (RFC 5681, section 3.1)
+                self.ssthresh = max(self.cwnd / 2, 2)
+            self.cwnd = 1
         elif recovers and not self.recovers:
             self.ssthresh = self.cwnd = max(self.cwnd / 2, 2)
         elif state.ca_state != RECOVERY:

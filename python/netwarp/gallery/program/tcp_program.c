@@ -151,11 +151,12 @@ static void exchange(struct sock *sk, enum netwarp_policy_event event)
 	s->lost = tp->lost - c->monitor->lost_before;
 	s->sent = tp->data_segs_out - c->monitor->sent_before;
 	s->srtt_us = tp->srtt_us >> 3;
-	s->min_rtt_us = tcp_min_rtt(tp);
+	s->min_rtt_us = tcp_min_rtt(tp) == ~0U ? 0 : tcp_min_rtt(tp);
 	s->inflight = tcp_packets_in_flight(tp);
 	s->cwnd = c->cwnd;
 	s->pacing_rate = c->pacing_rate;
-	s->ca_state = inet_csk(sk)->icsk_ca_state;
+	/* tcp_set_ca_state() calls set_state() before it stores the new state. */
+	s->ca_state = event == NETWARP_POLICY_TIMEOUT ? TCP_CA_Loss : inet_csk(sk)->icsk_ca_state;
 	s->total_delivered = tp->delivered;
 	s->total_lost = tp->lost;
 	tell(s);

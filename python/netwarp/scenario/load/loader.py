@@ -55,14 +55,15 @@ def _shipped(name: str) -> Path | None:
     return _own_scenarios().get(name) or registry.scenario(name)
 
 
-def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Scenario:
+def load_scenario(source: str | Path, settings: Sequence[str] = (), *, typed: Sequence[str] | None = None) -> Scenario:
     """The scenario called `source` (a shipped name, or a path) with `--set` settings (`"PATH=VALUE"`) applied.
 
     Files that settings name are looked for in the current directory, then beside the scenario. Raises ScenarioError
-    with every problem found.
+    with every problem found. `typed`: the settings that the user gave, if not all.
     """
     path = _find(source)
-    return parse_scenario(_read(path), str(path), settings, path.parent, _found_in(Path.cwd(), settings))
+    given = texts_in(settings if typed is None else typed)
+    return parse_scenario(_read(path), str(path), settings, path.parent, _found_in(Path.cwd(), settings), given=given)
 
 
 def parse_scenario(
@@ -71,10 +72,13 @@ def parse_scenario(
     settings: Sequence[str] = (),
     folder: Path = Path(),
     elsewhere: Mapping[str, Path] | None = None,
+    *,
+    given: frozenset[str] = frozenset(),
 ) -> Scenario:
     """The scenario in a TOML text; `label` stands for the file in messages. Raises ScenarioError.
 
-    Files that the scenario names are looked for in `folder`, or where `elsewhere` says.
+    Files that the scenario names are looked for in `folder`, or where `elsewhere` says. `given` are the texts of
+    settings that a user typed, who may name any file.
     """
     try:
         data = parse_toml(text)
@@ -82,7 +86,7 @@ def parse_scenario(
         raise ScenarioError([Problem(str(error), line=error.line)], label) from None
     _refuse_beyond_bounds(Source(label, text, data))
     own = data = as_table_of_topology(with_presets(data))
-    source = Source(label, text, data, {}, tuple(settings), folder, elsewhere or {})
+    source = Source(label, text, data, {}, tuple(settings), folder, elsewhere or {}, given=given)
     # Settings of the topology first: they decide which nodes and links the others may name.
     of_topology = [setting for setting in settings if setting.split("=")[0].split(".")[0].strip() == "topology"]
     others = [setting for setting in settings if setting not in of_topology]
@@ -98,8 +102,8 @@ def parse_scenario(
             Source(label, text, {}, folder=folder), own
         ):
             raise
-        given = " ".join(source.overrides.values())
-        cause = Problem(f"the file is valid by itself; the problem comes from {given}", origin=COMMAND_LINE)
+        options = " ".join(source.overrides.values())
+        cause = Problem(f"the file is valid by itself; the problem comes from {options}", origin=COMMAND_LINE)
         raise ScenarioError([*error.problems, cause], label) from None
 
 
@@ -108,18 +112,31 @@ def _found_in(folder: Path, settings: Sequence[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for setting in settings:
         with suppress(ValueError, OSError):  # an invalid setting is reported where it is applied
-            found |= {place: folder for place in _texts(parse_setting(setting)[1]) if (folder / place).exists()}
+            found |= {place: folder for place in _file_names(parse_setting(setting)[1]) if (folder / place).exists()}
     return found
 
 
+def texts_in(settings: Sequence[str]) -> frozenset[str]:
+    """The texts in values of settings."""
+    found: set[str] = set()
+    for setting in settings:
+        with suppress(ValueError):  # an invalid setting is reported where it is applied
+            found |= set(_texts(parse_setting(setting)[1]))
+    return frozenset(found)
+
+
+def _file_names(value: Any) -> Iterator[str]:
+    """Every text in a value that may be the name of a file: of a module or program, the part before its parameters."""
+    for each in _texts(value):
+        text = each.removeprefix(FILE).removeprefix(PROGRAM)
+        yield from (text, *text.split()[:1])
+
+
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value that may be the name of a file, which may contain blanks and commas; for a module or a
-    program, the part before its parameters."""
+    """Every text in a value, which may contain blanks and commas."""
     match value:
         case str():
-            for each in (value, *value.split(",")):
-                text = each.strip().removeprefix(FILE).removeprefix(PROGRAM)
-                yield from (text, *text.split()[:1])
+            yield from (each.strip() for each in (value, *value.split(",")))
         case list():
             yield from (text for each in value for text in _texts(each))
         case dict():

@@ -71,7 +71,7 @@ def with_command(
     point = [f"sweep.{path}={toml([values[0]])}" for path, values in found.sweep.items()]
     rest = [f"seeds={toml([found.seeds[0] if seed is None else seed])}", "views=[]", "figures=[]"]
     given = [f"exec.{name}={_toml(value)}" for name, value in command.items()]
-    return load_scenario(source, [*settings, *point, *rest, *given])
+    return load_scenario(source, [*settings, *point, *rest, *given], typed=settings)
 
 
 def _toml(value: object) -> str:

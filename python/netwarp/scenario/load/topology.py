@@ -15,7 +15,7 @@ from netwarp.scenario.model.topology import Topology, TopologyField, as_written_
 from netwarp.scenario.source import Keys
 from netwarp.scenario.topologies import KINDS, SHAPES, Network
 from netwarp.scenario.topologies.shapes import FILE_LINKS
-from netwarp.values.files import FolderOf
+from netwarp.values.files import Context
 from netwarp.values.json_values import Json, JsonObject, as_table
 
 KEY = "topology"
@@ -36,7 +36,7 @@ def as_table_of_topology(data: JsonObject) -> dict[str, Json]:
     return {**data, KEY: as_written_table(data[KEY])} if KEY in data else dict(data)
 
 
-def with_topology(data: JsonObject, context: Mapping[str, FolderOf]) -> dict[str, Json]:
+def with_topology(data: JsonObject, context: Context) -> dict[str, Json]:
     """Data with the nodes and links of its topology before those of the file, which add to them and change them.
 
     Raises TopologyError.

@@ -16,6 +16,7 @@ from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.engines import deciders
 from netwarp.modules.program import header
+from netwarp.policy import LOSS, TIMEOUT
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
@@ -132,6 +133,22 @@ def test_states_come_at_intervals_and_agree_with_the_kernels_records(tmp_path: P
     assert all(at[int(line[1])] == int(line[4]) for line in steady)
     names = made.scan("variables").collect()
     assert set(names["name"]) >= {"pacing_rate", "interval_us", "rtt_mean_us"}
+
+
+def test_a_timeout_is_a_state_of_loss(tmp_path: Path) -> None:
+    """Each packet that is lost alone ends in a timeout; and no state has an RTT that was never measured."""
+    (tmp_path / "look.py").write_text(
+        "from netwarp.policy import Action, serve\n"
+        "def act(s):\n"
+        "    print(s.event, s.ca_state, s.min_rtt_us, flush=True)\n"
+        "    return Action(cwnd=1)\n"
+        "serve(lambda: act)\n"
+    )
+    lossy = dumbbell(duration="8s").replace('delay = "10ms"', 'delay = "10ms"\nloss = "30%"')
+    made = only_run(run(tmp_path, "program:./look.py per_ack=1", lossy))
+    lines = [tuple(map(int, line.split())) for line in (made.path / "tcp_p_look.log").read_text().splitlines()]
+    assert {state for event, state, _ in lines if event == TIMEOUT} == {LOSS}
+    assert max(rtt for *_, rtt in lines) < 10**9
 
 
 def test_a_program_in_c(tmp_path: Path) -> None:

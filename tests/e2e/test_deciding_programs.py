@@ -16,6 +16,7 @@ from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.engines import deciders
 from netwarp.modules.program import header
+from netwarp.policy import LOSS, START, TIMEOUT
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
@@ -134,6 +135,35 @@ def test_states_come_at_intervals_and_agree_with_the_kernels_records(tmp_path: P
     assert set(names["name"]) >= {"pacing_rate", "interval_us", "rtt_mean_us"}
 
 
+def states_under_loss(folder: Path, loss: str, sysctl: str) -> list[tuple[int, int, int]]:
+    """Event, state of the connection and lowest RTT of each state of a run with random losses and a window of 1.
+
+    The unit is a microsecond.
+    """
+    (folder / "look.py").write_text(
+        "from netwarp.policy import Action, serve\n"
+        "def act(s):\n"
+        "    print(s.event, s.ca_state, s.min_rtt_us, flush=True)\n"
+        "    return Action(cwnd=1)\n"
+        "serve(lambda: act)\n"
+    )
+    text = dumbbell(duration="8s").replace('delay = "10ms"', f'delay = "10ms"\nloss = "{loss}"')
+    made = only_run(run(folder, "program:./look.py per_ack=1", text.replace("h1 = {}", f"h1 = {{ {sysctl} }}")))
+    lines = (made.path / "tcp_p_look.log").read_text().splitlines()
+    return [(int(event), int(state), int(rtt)) for event, state, rtt in map(str.split, lines)]
+
+
+def test_a_timeout_is_a_state_of_loss(tmp_path: Path) -> None:
+    states = states_under_loss(tmp_path, "30%", "")
+    assert {state for event, state, _ in states if event == TIMEOUT} == {LOSS}
+
+
+def test_a_connection_without_an_rtt_says_zero(tmp_path: Path) -> None:
+    """Of a SYN that was sent twice no RTT is known (Karn's rule), without timestamps."""
+    states = states_under_loss(tmp_path, "50%", 'sysctl = { "net.ipv4.tcp_timestamps" = "0" }')
+    assert {rtt for event, _, rtt in states if event == START} == {0}
+
+
 def test_a_program_in_c(tmp_path: Path) -> None:
     (tmp_path / "fixed.c").write_text(
         '#include "netwarp_policy.h"\n'
@@ -194,6 +224,14 @@ def test_a_program_that_hangs_fails_the_run_and_is_ended(tmp_path: Path, monkeyp
         made.status()["reason"]
     )
     assert not Path(f"/proc/{int((made.path / 'tcp_p_hangs.log').read_text())}").exists()
+
+
+def test_a_program_that_linux_refuses_to_start_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deciders, "_environment", lambda *_: {"TOO_LONG": "a" * 200_000})
+    nw.run(scenario(tmp_path), set={"flows.bulk.cc": RENO}, output=tmp_path / "result", quiet=True)
+    why = str(only_run(tmp_path / "result").status()["reason"])
+    assert "the program reno.py, which decides a congestion control, cannot start" in why
+    assert "too long" in why
 
 
 def test_a_program_and_all_that_it_started_end_with_netwarp(tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ import pytest
 from e2e_scenarios import BULK, dumbbell
 from gymnasium.utils.env_checker import check_env
 from netwarp.common.scratch import RUNS
-from netwarp.engines import EngineError
+from netwarp.engines import EngineError, Outcome
+from netwarp.engines.uml import UmlEngine
 from netwarp.learning import ENVIRONMENT
 from netwarp.modules.named import shipped_modules
+from netwarp.store.run_status import RunStatus
 
 DRAW = {"links.bottleneck.rate": ("5mbit", "20mbit")}
 
@@ -53,6 +55,22 @@ def machines() -> list[int]:
         except OSError:
             continue
     return found
+
+
+@pytest.mark.parametrize("wrong", [MemoryError("no room"), None, Outcome(RunStatus.CANCELLED)])
+def test_a_run_that_ends_in_any_other_way_is_not_an_episode(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch, wrong: Exception | Outcome | None
+) -> None:
+    def ends(*_: object) -> Outcome | None:
+        if isinstance(wrong, Exception):
+            raise wrong
+        return wrong
+
+    monkeypatch.setattr(UmlEngine, "run", ends)
+    env = make(scenario)
+    with pytest.raises(EngineError, match=r"\(seed 1\) (failed: MemoryError|ended without|was cancelled)"):
+        env.reset(seed=1)
+    env.close()
 
 
 def test_gymnasium_finds_nothing_wrong_with_it(scenario: Path) -> None:

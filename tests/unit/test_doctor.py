@@ -204,7 +204,7 @@ def test_cleaning_removes_what_nobody_holds(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     stale = [tmp_path / "cache/netwarp/kernels/.build-1", tmp_path / "tmp/netwarp-kernel-1"]
-    stale += [tmp_path / "tmp/netwarp-runs-1", tmp_path / "tmp/netwarp-ssh-1", tmp_path / "tmp/netwarp-memory-1"]
+    stale += [tmp_path / f"tmp/netwarp-{name}-1" for name in ("runs", "program", "ssh", "memory")]
     monkeypatch.setattr(doctor, "memory_places", lambda environ: [])  # other tests use them
     for path in stale:
         (path / "tree").mkdir(parents=True)

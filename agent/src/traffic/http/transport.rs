@@ -297,3 +297,104 @@ fn terminated(code: VarInt) -> StreamErrorIncoming {
 fn varint(number: u64) -> VarInt {
     VarInt::from_u64(number).unwrap_or(VarInt::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::net::{SocketAddr, UdpSocket as StdSocket};
+    use std::thread;
+
+    use anyhow::Result;
+    use futures_executor::LocalPool;
+    use hyper::http::Request;
+    use quinn_proto::{ClientConfig, ServerConfig};
+
+    use super::*;
+    use crate::time::monotonic_ns;
+    use crate::traffic::http::tasks::{Spawner, Timers};
+    use crate::traffic::quic::account::Ending;
+    use crate::traffic::quic::driver::Driver;
+    use crate::traffic::quic::settings::{Settings, Side};
+    use crate::traffic::quic::socket::UdpSocket;
+    use crate::traffic::quic::tls;
+
+    const FLOW: &str = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"127.0.0.1",
+            "destination":"127.0.0.1","source_port":1,"destination_port":2,"family":"ipv4","start_ns":0,"duration_ns":1,
+            "seed":7,"changes":[],"sockets":[]}"#;
+
+    fn driver(
+        side: Side,
+        server: Option<ServerConfig>,
+        at: SocketAddr,
+        to: Option<SocketAddr>,
+        ending: &Ending,
+    ) -> Result<Driver> {
+        let settings = Settings {
+            cc: "cubic",
+            datagram_bytes: 1200,
+            streams: 100,
+            gso: false,
+        };
+        let socket = UdpSocket::open(&serde_json::from_str(FLOW)?, at, to, 1200)?;
+        let (config, wakeup) = (settings.endpoint(7, side)?, Arc::clone(&ending.wakeup));
+        Driver::new(config, server, socket, wakeup)
+    }
+
+    /// Closes each connection after a while.
+    fn serve(driver: Driver, ending: &Ending) -> Result<()> {
+        let endpoint = Rc::new(Endpoint::new(driver));
+        let (mut pool, timers) = (LocalPool::new(), Timers::default());
+        let spawner = Spawner(pool.spawner());
+        endpoint.run(&mut pool, &timers, ending, |number, _| {
+            let (endpoint, timers) = (Rc::clone(&endpoint), timers.clone());
+            spawner.start(async move {
+                timers.sleep_until(monotonic_ns() + 50_000_000).await;
+                endpoint.close(number, VarInt::from_u32(0), b"");
+            })
+        })
+    }
+
+    /// Writes until that fails.
+    async fn write(endpoint: Rc<Endpoint>, to: SocketAddr) -> Result<()> {
+        let crypto = tls::quic_client(tls::client(b"h3")?, None)?;
+        let (number, link) = (endpoint.connect(ClientConfig::new(Arc::new(crypto)), to)).await?;
+        let carrier = Carrier::new(&endpoint, number, link);
+        let (_connection, mut sender) = h3::client::builder().build(carrier).await?;
+        let request = Request::post("https://netwarp/").body(())?;
+        let mut stream = sender.send_request(request).await?;
+        loop {
+            stream.send_data(Bytes::from_static(&[0; 1 << 14])).await?;
+        }
+    }
+
+    #[test]
+    fn a_write_that_waits_learns_that_its_connection_is_over() -> Result<()> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let to = StdSocket::bind(any)?.local_addr()?;
+        let (ending, over) = (Ending::new()?, Arc::new(Ending::new()?));
+        let config = ServerConfig::with_crypto(Arc::new(tls::quic_server(b"h3")?));
+        let served = driver(Side::Server, Some(config), to, None, &over)?;
+        let end = Arc::clone(&over);
+        let server = thread::spawn(move || serve(served, &end));
+        let opened = driver(Side::Client, None, any, Some(to), &ending)?;
+        let (endpoint, timers) = (Rc::new(Endpoint::new(opened)), Timers::default());
+        let mut pool = LocalPool::new();
+        let (ending, failed) = (Rc::new(ending), Rc::new(Cell::new(None)));
+        let (on, noted, client) = (Rc::clone(&ending), Rc::clone(&failed), Rc::clone(&endpoint));
+        let spawner = Spawner(pool.spawner());
+        spawner.start(async move {
+            noted.set(Some(write(client, to).await.is_err()));
+            on.end();
+        })?;
+        let (late, on) = (timers.clone(), Rc::clone(&ending));
+        spawner.start(async move {
+            late.sleep_until(monotonic_ns() + 10_000_000_000).await;
+            on.end();
+        })?;
+        endpoint.run(&mut pool, &timers, &ending, |_, _| Ok(()))?;
+        over.end();
+        assert!(server.join().is_ok_and(|served| served.is_ok()));
+        assert_eq!(failed.get(), Some(true));
+        Ok(())
+    }
+}

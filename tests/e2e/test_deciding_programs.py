@@ -387,6 +387,7 @@ def test_the_content_of_a_program_and_of_its_files_is_in_the_id(tmp_path: Path) 
     assert len(ids) == 4
 
 
-def test_vivace_does_what_its_paper_says(tmp_path: Path) -> None:
+@pytest.mark.nightly
+def test_vivace_does_what_its_utility_says(tmp_path: Path) -> None:
     """A full link with a short queue, a fair half, and random losses, as its scenario expects of one seed."""
     succeed("run", Path(nw.__file__).parent / "gallery" / "vivace.toml", "--no-plots", "-o", tmp_path / "result")

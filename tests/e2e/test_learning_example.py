@@ -22,6 +22,7 @@ def example(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLE, tmp_path / "learning"))
 
 
+@pytest.mark.nightly
 def test_a_generation_of_the_search(example: Path) -> None:
     (example / "weights.json").unlink()
     script = "import train; weights = train.train(0.001, 1); assert len(weights) == train.FEATURES, weights"

@@ -96,6 +96,7 @@ def test_planned_hosts_bring_the_planned_information() -> None:
     assert planned.share(drawn) == pytest.approx(1, abs=0.04)
 
 
+@pytest.mark.slow
 def test_the_interval_excludes_0_exactly_if_z_exceeds_the_bound() -> None:
     chance = np.random.default_rng(6)
     decided = 0
@@ -153,6 +154,7 @@ def test_numbers_by_which_nothing_can_be_planned_are_refused(
     assert said in error
 
 
+@pytest.mark.slow
 def test_the_extremes_that_are_accepted_can_be_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for effect in ("1e-5", "1e7"):
         for spread in ("1e-7", "1e7"):

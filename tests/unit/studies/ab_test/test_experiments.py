@@ -125,6 +125,7 @@ def test_commands_set_and_undo(tmp_path: Path) -> None:
     assert route_of(by_route, "2001:db8::1") is None
 
 
+@pytest.mark.slow
 def test_the_number_of_hosts_has_the_power_that_was_asked_for() -> None:
     """2,000 simulated experiments with the effect: 80 % find it, within three standard errors, and hardly more."""
     before = spread_given(mean=10.0, sd=4.0, icc=0.25, connections=16)
@@ -252,6 +253,7 @@ def test_routes_are_units_across_hosts(tmp_path: Path, capsys: pytest.CaptureFix
     assert "2 connections left out: outside of all routes" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_a_plan_compares_the_arms_on_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [f"h{number}" for number in range(30)]
     numbers = "mean = 10.0\nsd = 4.0\nicc = 0.25\nconnections = 16"

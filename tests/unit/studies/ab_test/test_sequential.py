@@ -60,6 +60,7 @@ def _values(chance: np.random.Generator, effect: float = 0.0) -> np.ndarray:
     return sums
 
 
+@pytest.mark.slow
 def test_many_looks_raise_false_alarms_no_further() -> None:
     """2,000 experiments without an effect, each looked at five times: at most 5 % are stopped for one, and naive looks
     at p < 0.05 would stop more than twice as many."""

@@ -7,6 +7,10 @@ pub const LAB_FORMAT: u32 = 7;
 /// A guest's wall clock at boot, an arbitrary fixed moment in seconds: 2026-01-01T00:00:00Z.
 pub const EPOCH_S: u64 = 1_767_225_600;
 
+/// The machine's descriptor of the first program that decides a congestion control; the others follow it. The number is
+/// a parameter of a kernel module, so it is the same on every host.
+pub const PROGRAM_DESCRIPTOR: i32 = 120;
+
 /// The suffix of the release of netwarp's kernels; `init` runs only under these.
 pub const KERNEL_SUFFIX: &str = "-netwarp";
 

@@ -21,7 +21,7 @@ use super::keeper::Keeper;
 use super::options::Options;
 use super::output::take_over;
 use super::surroundings::{self, explain, named};
-use crate::constants::EPOCH_S;
+use crate::constants::{EPOCH_S, PROGRAM_DESCRIPTOR};
 use crate::keyboard;
 use crate::machine::file_systems::TOOLS_DESCRIPTOR;
 use crate::machine::program::HOME;
@@ -35,9 +35,6 @@ const PIPE_BYTES: i32 = 1 << 20;
 const AGENT_PLACE: &str = "/run";
 /// Higher than the descriptors that the caller may have left open.
 const AGENT_FD: i32 = 100;
-/// The machine's descriptor of the first program that decides a congestion control; the others follow it. The number is
-/// a parameter of a kernel module, so it is the same on every host. Keep in sync with engines/deciders.py.
-const PROGRAM_FD: i32 = 120;
 /// Setting of the kernel's own C library: without it the host would write to the library's area for rseq(2) in the
 /// processes of the machine's programs, which have nothing of the library left (init_new_context() in
 /// arch/um/kernel/skas/mmu.c).
@@ -240,16 +237,16 @@ fn close_on_exec(descriptor: RawFd) -> Result<()> {
     Ok(())
 }
 
-/// Gives the machine, between fork and exec, the descriptors of programs from `PROGRAM_FD` on.
+/// Gives the machine, between fork and exec, the descriptors of programs from `PROGRAM_DESCRIPTOR` on.
 fn hand_over(programs: &[RawFd]) -> std::io::Result<()> {
-    let last = PROGRAM_FD + programs.len() as RawFd;
+    let last = PROGRAM_DESCRIPTOR + programs.len() as RawFd;
     // First above them all: a caller's descriptor may have one of these numbers.
     let above: Vec<RawFd> = programs
         .iter()
         // SAFETY: fcntl() takes numbers.
         .map(|own| unsafe { libc::fcntl(*own, libc::F_DUPFD_CLOEXEC, last) })
         .collect();
-    for (number, descriptor) in (PROGRAM_FD..).zip(above) {
+    for (number, descriptor) in (PROGRAM_DESCRIPTOR..).zip(above) {
         // SAFETY: dup2() takes numbers; no other descriptor of this process, which is about to become the machine, has
         // such a high number.
         if unsafe { libc::dup2(descriptor, number) } < 0 {
@@ -361,7 +358,11 @@ mod tests {
         unsafe {
             let child = libc::fork();
             if child == 0 {
-                let own = [PROGRAM_FD + 1, PROGRAM_FD, PROGRAM_FD + 2];
+                let own = [
+                    PROGRAM_DESCRIPTOR + 1,
+                    PROGRAM_DESCRIPTOR,
+                    PROGRAM_DESCRIPTOR + 2,
+                ];
                 for (descriptor, place) in own.iter().zip(places) {
                     let is_there = File::open(place).is_ok_and(|file| {
                         libc::dup3(file.as_raw_fd(), *descriptor, libc::O_CLOEXEC) >= 0
@@ -377,7 +378,7 @@ mod tests {
                             == std::fs::metadata(place).map(|one| one.rdev()).ok()
                 };
                 let is_done = hand_over(&own).is_ok();
-                let is_right = is_done && (PROGRAM_FD..).zip(places).all(is_right);
+                let is_right = is_done && (PROGRAM_DESCRIPTOR..).zip(places).all(is_right);
                 libc::_exit(if is_right { 0 } else { 1 });
             }
             let mut status = 0;

@@ -13,10 +13,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import netwarp
-from netwarp import aurora, policy
 from netwarp.common.scratch import PROGRAMS, scratch
 from netwarp.engines.base import EngineError, Job
 from netwarp.engines.supervisor import console_lines
@@ -24,10 +24,8 @@ from netwarp.kernels import KernelError
 from netwarp.kernels.commands import confined
 from netwarp.lab_format.model import Lab, LabModule
 from netwarp.modules.program import Program
-from netwarp.values.constants import SEARCH_PATH
+from netwarp.values.constants import PROGRAM_DESCRIPTOR, SEARCH_PATH
 
-FIRST_DESCRIPTOR = 120
-"""The machine's descriptor of the first program. Keep in sync with agent/src/guard/machine.rs."""
 ADDED = ("fd", "t0_ns")
 """The parameters that netwarp adds to those of a module that asks a program."""
 ANSWER_S = 60
@@ -41,18 +39,20 @@ _LAST_BYTES = 4096
 _END_S = 5.0
 
 
-INTERPRETER = {
-    "Python for programs": hashlib.sha256(
-        b"".join([sys.version.encode(), *(Path(str(module.__file__)).read_bytes() for module in (policy, aurora))])
-    ).hexdigest()
-}
-"""What decides the answers of programs in Python, beside their own files, as a part of a run's identity: the version of
-Python, and the modules of netwarp that are made for programs."""
+_INTERPRETER = "Python for programs"
+
+
+@cache
+def interpreter() -> Mapping[str, str]:
+    """Return what decides the answers of programs in Python beside their own files, as a part of a run's identity: the
+    version of Python, and the modules of netwarp that are made for programs."""
+    own = (Path(netwarp.__file__).with_name(name).read_bytes() for name in ("policy.py", "aurora.py"))
+    return {_INTERPRETER: hashlib.sha256(b"".join([sys.version.encode(), *own])).hexdigest()}
 
 
 def interpreter_here(asked: Mapping[str, str]) -> Mapping[str, str]:
     """Return the interpreter of programs, if an identity names one."""
-    return INTERPRETER if INTERPRETER.keys() <= asked.keys() else {}
+    return interpreter() if _INTERPRETER in asked else {}
 
 
 def asking_modules(lab: Lab) -> list[LabModule]:
@@ -65,7 +65,7 @@ def parameters_of(lab: Lab, module: str) -> dict[str, str]:
     names = [one.name for one in asking_modules(lab)]
     if module not in names:
         return {}
-    return dict(zip(ADDED, (str(FIRST_DESCRIPTOR + names.index(module)), str(lab.t0_ns)), strict=True))
+    return dict(zip(ADDED, (str(PROGRAM_DESCRIPTOR + names.index(module)), str(lab.t0_ns)), strict=True))
 
 
 @dataclass
@@ -124,7 +124,7 @@ class Deciders:
         for line in console_lines(directory):
             # A command may write such lines as well.
             match = _SAID.search(line)
-            if match and 0 <= (number := int(match[1]) - FIRST_DESCRIPTOR) < len(self.started):
+            if match and 0 <= (number := int(match[1]) - PROGRAM_DESCRIPTOR) < len(self.started):
                 one = self.started[number]
                 ended = one.ended() if match[2] == "has ended" else ""
                 return f"the program {one.program.place}, which decides a congestion control, {match[2]}{ended}"

@@ -24,7 +24,7 @@ from netwarp.engines.base import (
     Outcome,
 )
 from netwarp.engines.confinement import readable, withheld
-from netwarp.engines.deciders import INTERPRETER, deciders, interpreter_here
+from netwarp.engines.deciders import deciders, interpreter, interpreter_here
 from netwarp.engines.exec import keyboard, live_descriptors
 from netwarp.engines.image import machine_bytes
 from netwarp.engines.leavings import odd_files
@@ -333,7 +333,7 @@ def _compiler(scenario: Scenario) -> Mapping[str, str]:
 
 def _interpreter(scenario: Scenario) -> Mapping[str, str]:
     """Return what decides the answers of Python programs beside their files, if a scenario names programs."""
-    return INTERPRETER if names_programs(scenario.source.data) else {}
+    return interpreter() if names_programs(scenario.source.data) else {}
 
 
 def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:

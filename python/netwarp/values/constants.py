@@ -12,6 +12,10 @@ LAB_FORMAT = 7
 EPOCH_S = 1_767_225_600
 """A guest's wall clock at boot, an arbitrary fixed moment in seconds: 2026-01-01T00:00:00Z."""
 
+PROGRAM_DESCRIPTOR = 120
+"""The machine's descriptor of the first program that decides a congestion control; the others follow it. The number is
+a parameter of a kernel module, so it is the same on every host."""
+
 KERNEL_SUFFIX = "-netwarp"
 """The suffix of the release of netwarp's kernels; `init` runs only under these."""
 

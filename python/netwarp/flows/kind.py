@@ -11,8 +11,7 @@ from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWr
 from netwarp.flows.transfer_size import mean_of
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields
-from netwarp.modules.named import control_identity, is_file, load_control, place_of
-from netwarp.modules.program import is_program, program_place
+from netwarp.modules.named import control_identity, is_loaded, load_control, place_of
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES
 from netwarp.values.fields import DrawnDuration, DrawnPositiveDuration, Model, Name, about, kind
 from netwarp.values.files import folder_in, is_given_in
@@ -21,10 +20,8 @@ from netwarp.values.units import format_duration
 
 def _control(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     """Read a name, the only congestion control of a file, or a program."""
-    if isinstance(value, str) and is_file(value):
-        return load_control(value, folder_in(info.context, place_of(value)))
-    if isinstance(value, str) and is_program(value):
-        folder = folder_in(info.context, program_place(value))
+    if isinstance(value, str) and is_loaded(value):
+        folder = folder_in(info.context, place_of(value))
         return load_control(value, folder, is_given=is_given_in(info.context, value))
     return handler(value)
 

@@ -17,13 +17,13 @@ from netwarp.common.words import did_you_mean
 from netwarp.modules import c_source
 from netwarp.modules.c_source import CONGESTION_CONTROL, QDISC, Registered, registered
 from netwarp.modules.program import (
+    PROGRAM,
     NamedProgram,
     Program,
     is_program,
     load_program,
     module_sources,
     named_files,
-    program_place,
 )
 from netwarp.values.fields import Model
 from netwarp.values.files import Places, folder_in, read_file
@@ -153,7 +153,7 @@ def _program_control(value: str, folder: Path, is_given: bool) -> Control:
 
 def _program_files(value: str, folder: Path, is_given: bool) -> tuple[NamedProgram, list[str]]:
     """The program that a congestion control names, and the words that are parameters of netwarp's module."""
-    place = program_place(value)
+    place = place_of(value)
     words = value.split()[1:]
     parameters = [word for word in words if _PARAMETER.fullmatch(word)]
     arguments = tuple(word for word in words if word not in parameters)
@@ -240,7 +240,7 @@ def module_files(data: JsonObject, where: Places) -> dict[str, bytes]:
     found = {f"{kept_name(one.place)}/{path}": text.encode() for one in modules for path, text in one.files.items()}
     for value in _controls(data):
         if is_program(value):
-            named, _ = _program_files(value, folder_of(program_place(value)), value in where.given)
+            named, _ = _program_files(value, folder_of(place_of(value)), value in where.given)
             found |= {f"{kept_name(named.place)}/{name}": content for name, content in named.kept().items()}
     return found
 
@@ -273,8 +273,13 @@ def is_file(cc: str) -> bool:
 
 
 def place_of(cc: str) -> str:
-    """The file that `file:./tcp_mine.c window=50` names."""
-    return cc.removeprefix(FILE).split()[0]
+    """The file that `file:./tcp_mine.c window=50` or `program:./policy.py per_ack=1` names."""
+    return cc.removeprefix(FILE).removeprefix(PROGRAM).split()[0]
+
+
+def is_loaded(cc: str) -> bool:
+    """Whether a congestion control is given as a file of some kind, which `load_control` loads."""
+    return is_file(cc) or is_program(cc)
 
 
 def _find(place: str, folder: Path) -> Path:

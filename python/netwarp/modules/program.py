@@ -63,11 +63,6 @@ def is_program(cc: str) -> bool:
     return cc.startswith(PROGRAM) and bool(cc.removeprefix(PROGRAM).strip())
 
 
-def program_place(cc: str) -> str:
-    """The file that `program:./policy.py per_ack=1` names."""
-    return cc.removeprefix(PROGRAM).split()[0]
-
-
 def shipped_programs() -> dict[str, Path]:
     """The programs that come with netwarp: name → file."""
     return {path.name: path for path in sorted(_SUPPORT.glob("*.py"))}

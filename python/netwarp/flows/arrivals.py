@@ -29,6 +29,11 @@ class Arrivals(Model):
     times_ns: tuple[int, ...] = ()
 
 
+def expected_arrivals(interval_ns: int | None, times_ns: Sequence[int], active_ns: int) -> float:
+    """The mean number of arrivals within this time: by the interval if there is one, otherwise of the listed times."""
+    return active_ns / interval_ns if interval_ns else sum(time < active_ns for time in times_ns)
+
+
 def parse_times(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> Arrivals:
     """Arrivals at the times, in seconds, in the numbered rows of a table with the column `time`. Raises ValueError."""
     if not 0 < len(rows) <= MAX_TIMES:  # before they are read, which takes minutes for a million

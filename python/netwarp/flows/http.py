@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from netwarp.flows.arrivals import ArrivalsField
+from netwarp.flows.arrivals import ArrivalsField, expected_arrivals
 from netwarp.flows.kind import TOOL, CongestionControl, FlowKind, FlowPath, Transport
 from netwarp.flows.options import given_options
-from netwarp.flows.quic import AHEAD_NS, QuicControl
+from netwarp.flows.quic import QuicControl
+from netwarp.flows.resumption import ahead_ns, unused_ahead
 from netwarp.flows.tcp import TcpFlow
 from netwarp.flows.transfer_size import TransferSize, TransferSizeField
 from netwarp.lab_format.objects import LabObject
@@ -185,8 +186,7 @@ class HttpFlow(TcpFlow):
             yield "arrivals", 'has no rate; write one, such as "poisson 2/s"'
         if self.arrivals is not None and self.think.mean:
             yield "think", "pages begin when `arrivals` says; leave one of the two out"
-        if self.resume_ahead is not None and not self.zero_rtt:
-            yield "resume_ahead", "applies to flows that resume; write zero_rtt = true, or leave `resume_ahead` out"
+        yield from unused_ahead(self)
         if self.has_own_control:
             yield from self._problems_of_quic()
         elif self.zero_rtt:
@@ -200,8 +200,7 @@ class HttpFlow(TcpFlow):
         for option, _ in given_options(self):
             if "udp" not in option.transports:
                 yield option.name, "is an option of TCP, and HTTP/3 is over UDP; leave it out, or choose version 2"
-        if self.zero_rtt:
-            ahead = self.resume_ahead or AHEAD_NS
+        if ahead := ahead_ns(self):
             yield from self.too_early("zero_rtt", ahead, "fetches its session tickets", "resume_ahead")
 
     def lab_fields(self, path: FlowPath) -> HttpFields:
@@ -220,8 +219,8 @@ class HttpFlow(TcpFlow):
             size_distribution=self.object_size.distribution,
             size_bytes=self.object_size.mean,
             size_shape=self.object_size.shape,
-            cdf_bytes=tuple(size for size, _ in self.object_size.cdf),
-            cdf_shares=tuple(share for _, share in self.object_size.cdf),
+            cdf_bytes=self.object_size.cdf_bytes,
+            cdf_shares=self.object_size.cdf_shares,
             pages=self.pages,
             closed=when is None,
             think_ns=self.think.mean,
@@ -230,15 +229,14 @@ class HttpFlow(TcpFlow):
             interval_ns=None if when is None else when.interval_ns,
             times_ns=() if when is None else when.times_ns,
             datagram_size_bytes=path.mtu - self.ip_header_bytes - UDP_HEADER_BYTES,
-            resume_ahead_ns=(self.resume_ahead or AHEAD_NS) if self.zero_rtt else None,
+            resume_ahead_ns=ahead_ns(self),
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
         """The payload of the pages that begin; None if they follow each other without a pause."""
         size = self.document + self.objects * self.object_size.mean
         if self.arrivals is not None:
-            within = sum(time < active_ns for time in self.arrivals.times_ns)
-            begun = active_ns / self.arrivals.interval_ns if self.arrivals.interval_ns else within
+            begun = expected_arrivals(self.arrivals.interval_ns, self.arrivals.times_ns, active_ns)
         elif self.think.mean:
             begun = active_ns / self.think.mean + 1
         else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from netwarp.flows.arrivals import ArrivalsField
+from netwarp.flows.arrivals import ArrivalsField, expected_arrivals
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
 from netwarp.flows.tcp import TcpFlow
 from netwarp.flows.transfer_size import TransferSizeField
@@ -97,15 +97,14 @@ class OpenLoopFlow(TcpFlow):
             size_distribution=self.size.distribution,
             size_bytes=self.size.mean,
             size_shape=self.size.shape,
-            cdf_bytes=tuple(size for size, _ in self.size.cdf),
-            cdf_shares=tuple(share for _, share in self.size.cdf),
+            cdf_bytes=self.size.cdf_bytes,
+            cdf_shares=self.size.cdf_shares,
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
         """The mean length of a transfer's frames for each arrival."""
         found = self.lab_fields(path)
-        arrivals = sum(time < active_ns for time in found.times_ns)
-        return self._frames_bytes(path.mtu) * (active_ns / found.interval_ns if found.interval_ns else arrivals)
+        return self._frames_bytes(path.mtu) * expected_arrivals(found.interval_ns, found.times_ns, active_ns)
 
     def _frames_bytes(self, mtu: int) -> float:
         """The mean length of a transfer's frames together: its segments, of which the last is half full on average, and

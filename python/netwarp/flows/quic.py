@@ -10,14 +10,13 @@ from pydantic import Field
 
 from netwarp.flows.kind import TOOL, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
+from netwarp.flows.resumption import ahead_ns, unused_ahead
 from netwarp.flows.sized import SizedFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt32, UInt64, Yes, meaning
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, QUIC_OVERHEAD_BYTES, UDP_HEADER_BYTES
 from netwarp.values.fields import PositiveDuration, about
 
-AHEAD_NS = 10**9
-"""How long before its start a flow that resumes fetches its ticket, by default."""
 QuicControl = Literal["cubic", "newreno", "bbr"]
 _TYPES, _FIELDS = option_fields("udp")
 _Streams = Annotated[int, Field(strict=True, ge=1, le=1000)]
@@ -104,10 +103,8 @@ class QuicFlow(SizedFlow):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that the first connection of a flow that resumes does not begin before the run."""
-        if self.resume_ahead is not None and not self.zero_rtt:
-            yield "resume_ahead", "applies to flows that resume; write zero_rtt = true, or leave `resume_ahead` out"
-        ahead = self.resume_ahead or AHEAD_NS
-        if self.zero_rtt:
+        yield from unused_ahead(self)
+        if ahead := ahead_ns(self):
             yield from self.too_early("zero_rtt", ahead, "fetches its session ticket", "resume_ahead")
 
     def lab_fields(self, path: FlowPath) -> QuicFields:
@@ -119,7 +116,7 @@ class QuicFlow(SizedFlow):
             streams=self.streams,
             datagram_size_bytes=min(self.datagram_size or room, room),
             gso=self.gso,
-            resume_ahead_ns=(self.resume_ahead or AHEAD_NS) if self.zero_rtt else None,
+            resume_ahead_ns=ahead_ns(self),
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:

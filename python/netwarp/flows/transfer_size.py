@@ -34,6 +34,16 @@ class TransferSize(Model):
     shape: float = 0.0
     cdf: tuple[tuple[int, float], ...] = ()
 
+    @property
+    def cdf_bytes(self) -> tuple[int, ...]:
+        """The sizes of the points."""
+        return tuple(size for size, _ in self.cdf)
+
+    @property
+    def cdf_shares(self) -> tuple[float, ...]:
+        """The shares of the points."""
+        return tuple(share for _, share in self.cdf)
+
 
 def shipped_sizes() -> dict[str, Path]:
     """The empirical distributions that come with netwarp: name → file."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from ab_recordings import samples
 from netwarp.studies.ab_test.assignment import arm_of
 from netwarp.studies.ab_test.clusters import Difference, difference, sizes, spread_of
 from netwarp.studies.ab_test.command import ab_app
@@ -48,21 +49,7 @@ def experiment(
 def record(path: Path, rate_mbps: float, connections: int = 4, tenth: int = 0) -> None:
     """Connections that deliver at nearly this rate for 2 s; `tenth` more have a tenth of a percent of their bytes."""
     rates = [rate_mbps + number / 100 for number in range(connections)] + [rate_mbps / 1000] * tenth
-    rows = [
-        {
-            "time_s": time_s,
-            "cookie": number,
-            "source": "10.0.0.1",
-            "source_port": 40000 + number,
-            "destination": "10.0.1.1",
-            "destination_port": 5201,
-            "congestion_control": "cubic",
-            "bytes_acked": int(rate * 125_000 * time_s),
-            "bytes_sent": int(rate * 125_000 * time_s),
-        }
-        for number, rate in enumerate(rates)
-        for time_s in (0.0, 1.0, 2.0)
-    ]
+    rows = samples("cubic", rates)
     path.parent.mkdir(exist_ok=True)
     pl.DataFrame(rows).write_csv(path)
 

@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 import pytest
+from ab_recordings import samples
 from netwarp.store.errors import SelectionError
 from netwarp.studies.ab_test.assignment import arm_of, assigned, place, route_of
 from netwarp.studies.ab_test.clusters import difference, mismatch_p, sizes, spread_given, spread_of
@@ -180,21 +181,7 @@ def test_a_mismatch_is_found_and_chance_is_not() -> None:
 
 def recording(path: Path, control: str, rates: Sequence[float]) -> None:
     """Connections to port 5201 that deliver this many Mbit/s for 2 s, and one that was seen only once."""
-    rows = [
-        {
-            "time_s": time_s,
-            "cookie": number,
-            "source": "10.0.0.1",
-            "source_port": 40000 + number,
-            "destination": "10.0.1.1",
-            "destination_port": 5201,
-            "congestion_control": control,
-            "bytes_acked": int(rate * 125_000 * time_s),
-            "bytes_sent": int(rate * 125_000 * time_s),
-        }
-        for number, rate in enumerate(rates)
-        for time_s in (0.0, 1.0, 2.0)
-    ]
+    rows = samples(control, rates)
     once = {**rows[0], "cookie": 99, "source_port": 50000}
     pl.DataFrame([*rows, once]).write_csv(path)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from e2e_forks import forks
 from e2e_scenarios import BULK, dumbbell
 
 NETWARP = Path(sys.executable).parent / "netwarp"
@@ -39,7 +40,13 @@ def netwarp(
     env: Mapping[str, str] | None = None,
     prefix: Sequence[str] = (),
 ) -> Answer:
-    """Run `netwarp` with arguments, with `env` added to the environment and behind a `prefix` (setpriv, prlimit …)."""
+    """Run `netwarp` with arguments, with `env` added to the environment and behind a `prefix` (setpriv, prlimit …).
+
+    With either of them it is a new process, otherwise a fork, which need not load netwarp (e2e_forks.py).
+    """
+    if env is None and not prefix:
+        ended = forks(environment()).run([str(NETWARP), *map(str, arguments)], cwd, PATIENCE_S)
+        return Answer(ended.code, ended.out, ended.err)
     done = subprocess.run(
         [*prefix, str(NETWARP), *map(str, arguments)],
         cwd=cwd,

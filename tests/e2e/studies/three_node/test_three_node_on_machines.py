@@ -18,6 +18,7 @@ from e2e_command import Answer, finished, netwarp
 from e2e_hosts import STUDY, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.lab.build import BURST_NS
 from netwarp.store.rundir import RunDir
 
 pytestmark = pytest.mark.skipif(
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 CASE = "bw3Mbps_oneflow_pfifo"
 MAX_MBPS = 3 * 1448 / 1514
+TEST_NS = 15 * 10**9
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +90,8 @@ def test_its_tables_and_figures_are_those_of_virtual_time(study: tuple[Answer, P
     folder = result / "three-node"
     (row,) = pl.read_csv(folder / "all_scenarios_summary.csv", infer_schema_length=None).iter_rows(named=True)
     assert row["scenario"] == CASE
-    assert 0.5 * MAX_MBPS < row["tcp_avg_bw_Mbps"] <= MAX_MBPS
+    most = MAX_MBPS * (1 + BURST_NS / TEST_NS)  # the full bucket of a shaper in real time passes beside its rate
+    assert 0.5 * MAX_MBPS < row["tcp_avg_bw_Mbps"] <= most
     assert 90 < row["udp_avg_lost_pct"] < 100
     (pcap,) = pl.read_csv(folder / "all_scenarios_pcap.csv", infer_schema_length=None).iter_rows(named=True)
     assert pcap["gap_avg_ms"] == pytest.approx(1514 * 8 / 3e3, rel=0.15), "a packet of 1514 bytes at 3 Mbit/s"

@@ -45,7 +45,7 @@ def netwarp(
     With either of them it is a new process, otherwise a fork, which need not load netwarp (e2e_forks.py).
     """
     if env is None and not prefix:
-        ended = forks(environment()).run([str(NETWARP), *map(str, arguments)], cwd, PATIENCE_S)
+        ended = forks().run([str(NETWARP), *map(str, arguments)], environment(), cwd, PATIENCE_S)
         return Answer(ended.code, ended.out, ended.err)
     done = subprocess.run(
         [*prefix, str(NETWARP), *map(str, arguments)],

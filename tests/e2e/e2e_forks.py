@@ -19,13 +19,21 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, NoReturn
 
 _REQUEST_BYTES = 1 << 17
 """The longest request; a socket takes messages of at most `net.core.wmem_default`, some 200 kB."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    argv: list[str]
+    environment: dict[str, str]
+    cwd: str
 
 
 @dataclass(frozen=True)
@@ -40,22 +48,20 @@ class Ended:
 class Forks:
     """A process that has netwarp loaded, and waits for commands to run in forks."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
+    def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(theirs.fileno())],
-                env=environment,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
 
-    def run(self, argv: Sequence[str], cwd: Path | None, timeout_s: float) -> Ended:
+    def run(self, argv: Sequence[str], environment: Mapping[str, str], cwd: Path | None, timeout_s: float) -> Ended:
         """Run the command line in a fork, and wait for its end. Raises subprocess.TimeoutExpired, having killed it."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            request = json.dumps({"argv": list(argv), "cwd": str(cwd or Path.cwd())}).encode()
-            socket.send_fds(self._socket, [request], [out.fileno(), err.fileno()])
+            request = _Request(list(argv), dict(environment), str(cwd or Path.cwd()))
+            socket.send_fds(self._socket, [json.dumps(asdict(request)).encode()], [out.fileno(), err.fileno()])
             self._socket.settimeout(None)
             pid = int(self._socket.recv(64))
             self._socket.settimeout(timeout_s)
@@ -80,23 +86,12 @@ def _text(stream: IO[bytes]) -> str:
     return io.TextIOWrapper(stream, encoding="utf-8").read()
 
 
-_running: list[Forks] = []
-
-
-def forks(environment: dict[str, str]) -> Forks:
-    """The process of these tests that starts forks with this environment; each environment has its own."""
-    for one in _running:
-        if one.environment == environment:
-            return one
-    if not _running:
-        atexit.register(_close)
-    _running.append(Forks(environment))
-    return _running[-1]
-
-
-def _close() -> None:
-    for one in _running:
-        one.close()
+@cache
+def forks() -> Forks:
+    """The process that starts forks for these tests."""
+    made = Forks()
+    atexit.register(made.close)
+    return made
 
 
 def _serve(connection: socket.socket) -> NoReturn:
@@ -109,7 +104,7 @@ def _serve(connection: socket.socket) -> NoReturn:
         child = os.fork()
         if not child:
             connection.close()
-            _become(json.loads(request), descriptors)
+            _become(_Request(**json.loads(request)), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         with contextlib.suppress(BrokenPipeError):
@@ -143,12 +138,14 @@ _PROGRAMS = {"__main__", "drawing_process"}
 """Modules that do their work while they are loaded, or that the command does not load."""
 
 
-def _become(request: dict[str, str | list[str]], descriptors: Sequence[int]) -> NoReturn:
+def _become(request: _Request, descriptors: Sequence[int]) -> NoReturn:
     for standard, given in zip((1, 2), descriptors, strict=True):
         os.dup2(given, standard)
         os.close(given)
-    os.chdir(str(request["cwd"]))
-    sys.argv = list(request["argv"])
+    os.environ.clear()
+    os.environ.update(request.environment)
+    os.chdir(request.cwd)
+    sys.argv = request.argv
     from netwarp.__main__ import program
 
     program()

@@ -11,7 +11,7 @@ from typing import NoReturn
 from netwarp.common.platforms import wrong_system
 
 _ENVIRONMENT = 4
-"""As in `netwarp.cli.common`, which only Linux can load."""
+"""The exit code of `netwarp.cli.common`, which only Linux can load."""
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ FILES = ROOT / "packaging/classroom"
 _LOCK = ROOT / "requirements.lock"
 _PIP = "pip==26.3 --hash=sha256:f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13"
 _BUILDS_ONLY = ("maturin",)
-"""What the lock has for building netwarp, and not for running it."""
+"""Packages in the lock that build netwarp and are not needed to run it."""
 _GLIBC = 28
 """The newest minor version of glibc 2 that wheels may need: that of distributions of 2018."""
 

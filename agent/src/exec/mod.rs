@@ -47,7 +47,7 @@ const OPEN_FILES: u64 = 1024;
 /// Directory of the command's files, in the run directory.
 const FILES: &str = "files";
 
-/// What the main thread of a command hears of.
+/// An event for the main thread of a command.
 enum Happening {
     /// The command's end: its exit code, and when.
     Ended(Result<i32>, i64),

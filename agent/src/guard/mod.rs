@@ -72,7 +72,7 @@ const STUCK: &str = "netwarp: stuck: ";
 #[derive(Serialize)]
 struct Report {
     end: End,
-    /// Of a machine that took too long: which program ran, as its kernel says
+    /// The program that ran when the machine exceeded its time, as its kernel says
     running: Option<Running>,
     /// Time that a program may compute without a system call, in seconds of CPU time
     computing_s: f64,

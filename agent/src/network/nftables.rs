@@ -53,7 +53,7 @@ pub enum Part {
     Mark,
     State,
     Status,
-    /// Of the connection's first packet, as it was before any translation.
+    /// The destination of the connection's first packet, before any translation.
     FirstDestination,
     FirstDestinationPort,
 }

@@ -55,7 +55,7 @@ pub struct Prepare {
     pub interfaces: BTreeMap<String, String>,
     /// run.json
     pub run: Value,
-    /// What programs of the lab may read, if it exists; names that end in `*` are prefixes
+    /// Paths that programs of the lab may read if they exist; names that end in `*` are prefixes
     pub read: Vec<String>,
     pub search_path: String,
 }

@@ -58,7 +58,7 @@ fn bind(name: &str) -> std::io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Whose lab is running, as its session has named itself.
+/// The session whose lab is running, by the name that it gave itself.
 fn owner() -> String {
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let named = sockets

@@ -17,10 +17,10 @@ const SCTP_EVENT: libc::c_int = 127;
 const SCTP_SENDER_DRY_EVENT: u16 = 0x8009;
 const MSG_NOTIFICATION: libc::c_int = 0x8000;
 
-/// In which order a message is delivered.
+/// The order in which messages are delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// After those before it in its stream.
+    /// After the earlier messages of its stream.
     InStream,
     /// As soon as it is complete.
     None,

@@ -169,7 +169,7 @@ impl Sockets {
     }
 }
 
-/// What a source has sent so far, in payload.
+/// The packets and the payload that a source has sent so far.
 #[derive(Default)]
 pub struct Sent {
     packets: u64,

@@ -52,7 +52,7 @@ impl Reader {
     /// Reads the next item at the beginning of `bytes`.
     ///
     /// # Errors
-    /// Why the rest of the file cannot be read.
+    /// The reason why the rest of the file cannot be read.
     pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<Step<'a>, Damage> {
         match self {
             Self::Pcap(reader) => reader.step(bytes),

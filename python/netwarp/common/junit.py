@@ -13,7 +13,7 @@ _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Fault(StrEnum):
-    """Why a test case did not pass: the element that it has."""
+    """The element that says why a test case did not pass."""
 
     FAILURE = "failure"
     ERROR = "error"

@@ -40,7 +40,7 @@ class QlogError(Exception):
 
 @dataclass(frozen=True)
 class QlogTrace:
-    """What one end of a connection logged of its sending.
+    """One end's log of the packets it sent on a connection.
 
     `rows` are those of `quic_acks` without a flow, with times in ns since 1970. `datagram_bytes` is the longest packet.
     """

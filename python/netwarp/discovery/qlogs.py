@@ -30,13 +30,13 @@ _MAX_NOTES = 5
 _ENDS_OF_ONE = 2
 """Logs of one connection: of its client and of its server."""
 _APART_NS = (NS_PER_MS, NS_PER_S)
-"""By how much a flow's first packet may be later than its log says. A stack's call takes no time, but the first packet
-to an address waits for its neighbour's answer (ARP)."""
+"""The most by which a flow's first packet may be later than its log says. A stack's call takes no time, but the first
+packet to an address waits for its neighbour's answer (ARP)."""
 
 
 @dataclass(frozen=True)
 class Logged:
-    """What the logs add to the part of the lab that was found; sentences about logs that are not used."""
+    """Fields that the logs add to the discovered part of the lab, and notes about logs that are not used."""
 
     found: Mapping[str, Json]
     notes: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ _PREFIX = "program "
 _LDD_S = 60.0
 _ELF = b"\x7fELF"
 _ELF_HEADER = struct.Struct("<32xQ14xHH4x")
-"""Of a 64-bit file: offset of the program headers, their size, and their number."""
+"""Fields of a 64-bit file's header: the offset of the program headers, their size, and their number."""
 _PT_INTERP = 3
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 """The loader of the psABI. It is asked directly because ldd, a script that asks it as well, is slow; ldd is asked about

@@ -55,7 +55,7 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
 
 
 def _logged(run: RunDir, lab: Lab, network: JsonObject) -> Logged:
-    """What programs logged themselves. A file of theirs never fails a run. Raises StoreError."""
+    """Read the logs that programs wrote themselves. Such a file never fails a run. Raises StoreError."""
     try:
         with contained(run.path, StoreError):
             return read_logs(run, lab, network)

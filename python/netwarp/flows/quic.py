@@ -120,7 +120,7 @@ class QuicFlow(SizedFlow):
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
-        """What it is to send, with headers, if the scenario says how much."""
+        """The amount to send, with headers; None if the scenario does not limit it."""
         payload = self.lab_fields(path).datagram_size_bytes - QUIC_OVERHEAD_BYTES
         return None if self.size is None else self.size * self.frame_bytes(path) / payload
 

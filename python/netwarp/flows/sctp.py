@@ -85,7 +85,7 @@ class SctpFlow(SizedFlow):
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
-        """What it is to send, with headers, if the scenario says how much."""
+        """The amount to send, with headers; None if the scenario does not limit it."""
         headers = ETHERNET_HEADER_BYTES + self.ip_header_bytes + SCTP_HEADER_BYTES
         frame = self.frame_bytes(path)
         return None if self.size is None else self.size * frame / (frame - headers)

@@ -236,7 +236,7 @@ def _offload_lines(end: LabEnd, link: LabLink) -> list[str]:
 
 
 def _device_words(wire: LabWire, opportunities: LabOpportunities | None) -> str:
-    """What a device does to the packets that leave it."""
+    """The effects of a device on the packets that leave it."""
     words = [_opportunities_text(opportunities) if opportunities else f"rate {wire.rate_bps}bit"]
     words.append(f"delay {wire.delay_ns}ns")
     if wire.jitter_ns:

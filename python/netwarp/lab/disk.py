@@ -40,7 +40,7 @@ _MOST_OPEN = 8
 """Connections of one flow that are open at an instant, on average, at most."""
 _PCAP_RECORD_BYTES = 16
 _MOST_POINTS = 50
-"""Of more points than this, so many are estimated, evenly spaced, and stand for all."""
+"""The most points that are estimated. Of more, this many are taken at even intervals, and represent all."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _carried(streams: Sequence[_Stream], sizes: Sizes) -> Iterator[tuple[_Stream
 
 
 def _carried_bytes(sizes: Sizes, hop: Hop, time_ns: int) -> float:
-    """What a direction of a link can carry in a time, by its mean rate during the run."""
+    """The capacity of a link's direction in a time, by its mean rate during the run."""
     network, duration_ns = sizes.network, sizes.scenario.duration
     if (opportunities := network.opportunities(hop)) is not None:
         return opportunities.mean_rate_bps * time_ns / (8 * NS_PER_S)

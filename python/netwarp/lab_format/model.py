@@ -276,7 +276,7 @@ class LabCondition(LabObject):
     value: Annotated[Int64, meaning("in the unit of the column")]
 
     def __str__(self) -> str:
-        """As a scenario has it, with the value in the unit of its column."""
+        """The condition in a scenario's syntax, with the value in the unit of its column."""
         return f"{self.flow}.{self.variable} {self.relation} {self.value}"
 
 

@@ -120,7 +120,7 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
 
 
 def facts(state: State) -> dict[str, Any]:
-    """What an interval was like: rates in Mbit/s, times in seconds and milliseconds, the share of lost packets."""
+    """Measurements of an interval: rates in Mbit/s, times in seconds and milliseconds, the share of lost packets."""
     return {
         "time_s": state.time_ns / 1e9,
         "interval_s": state.interval_ns / 1e9,

@@ -62,7 +62,7 @@ def _size(nodes: Sequence[str], forwards: bool) -> str:
 
 
 def _kind(link: Link, titles: Mapping[str, str], alone: set[str]) -> object:
-    """What links have in common that are drawn as one."""
+    """The key that links drawn as one have in common."""
     own = link.name if link.name in alone else None
     return own, link.mtu, *(_of_group(direction, titles) for direction in link.directions)
 

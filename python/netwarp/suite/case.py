@@ -16,7 +16,7 @@ LONE = "alone"
 
 
 class Bar(StrEnum):
-    """What it means if a subject's value is worse than the baseline's."""
+    """The meaning of a subject's value that is worse than the baseline's."""
 
     HARM = "harm"
     """It harms others more than the baseline does, which R. Ware et al. (HotNets 2019) would not deploy."""

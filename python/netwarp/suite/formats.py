@@ -97,7 +97,7 @@ def seeds_of(assessment: Assessment) -> str:
 
 
 def as_text(assessment: Assessment) -> str:
-    """What is wrong with each subject, a line each, and how often it has each verdict."""
+    """The faults of each subject, a line each, and how often it has each verdict."""
     return "\n".join([*_lines(assessment), ""])
 
 

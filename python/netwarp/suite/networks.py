@@ -22,8 +22,8 @@ sysctl = { "net.ipv4.tcp_rmem" = "4096 6291456 6291456", "net.ipv4.tcp_ecn_fallb
 [run]
 tuner = "room"
 """
-"""For cases in which most SYNs and segments are lost: a window of 3 MB from the start, so that no receiver limits a
-control that ignores losses, and SYNs that ask for ECN again, so that DCTCP does not become Reno."""
+"""Settings of cases in which most SYNs and segments are lost: a window of 3 MB from the start, so that no receiver
+limits a control that ignores losses, and SYNs that ask for ECN again, so that DCTCP does not become Reno."""
 
 UTILISATION = Measure("utilisation", "link", BOTTLENECK, "utilisation", margin=_PART, why=_OF_LINK)
 QUEUE_P95 = Measure("queueing delay, p95", "queue", BOTTLENECK, "sojourn_ms_p95")

@@ -20,7 +20,7 @@ Values = Mapping[str, Sequence[float]]
 
 
 class Verdict(StrEnum):
-    """What a measure says of a subject."""
+    """The verdict of a measure on a subject."""
 
     HARMS = "harms"
     """It harms other flows more than the baseline does."""

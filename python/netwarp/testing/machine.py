@@ -34,7 +34,7 @@ from netwarp.values.units import parse_duration
 _REPORTS = ".netwarp-reports.jsonl"
 """The file of the reports, in the directory in which pytest runs; only the machine sees it."""
 _LINES = 200
-"""Of each stream that is shown; the stack of a test that hangs, innermost call first, is a hundred."""
+"""The most lines of a stream that are shown; the stack of a test that hangs, innermost call first, has a hundred."""
 _OWN = re.compile("PATH|HOME|LANG|TZ|VIRTUAL_ENV|PYTHON.*|PYTEST_(?!CURRENT_TEST|XDIST).*|HYPOTHESIS.*")
 """Variables of the environment that a test sees."""
 _PROBLEMS = (ScenarioError, EngineError, StoreError, KernelError, MarkError)

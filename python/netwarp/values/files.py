@@ -12,7 +12,7 @@ FolderOf = Callable[[str], Path]
 
 @dataclass(frozen=True)
 class Places:
-    """Where files of a scenario are searched, and which texts of it the user gave on the command line."""
+    """The folders in which a scenario's files are searched, and the texts that the user gave on the command line."""
 
     folder_of: FolderOf
     given: Collection[str] = ()

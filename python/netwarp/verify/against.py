@@ -36,7 +36,7 @@ class Moved:
 
     @property
     def words(self) -> str:
-        """What has moved, in a line."""
+        """The values that have moved, in a line."""
         earlier, later = self.verdicts
         verdict = later if earlier == later else f"{earlier} → {later}"
         if self.steps is None:
@@ -87,7 +87,7 @@ def _compare(checked: Checked, before: Mapping[str, object]) -> Moved | None:
 
 
 def _steps(checked: Checked, before: Mapping[str, object]) -> Iterator[tuple[float, str, float, float]]:
-    """By how many tolerances each value has moved, with its label and both medians."""
+    """The shift of each value in tolerances, with its label and both medians."""
     values = before["values"]
     for value in checked.values:
         earlier = values.get(value.label, []) if isinstance(values, dict) else []

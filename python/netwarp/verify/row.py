@@ -17,16 +17,16 @@ Measure = Callable[[RunDir], Mapping[str, float]]
 
 
 class Verdict(StrEnum):
-    """What a row says of its reference."""
+    """The result of comparing a row with its reference."""
 
     AGREES = "agrees"
     EXPLAINED = "explained"
-    """Outside the tolerance, and inside what the row's explanation predicts."""
+    """Outside the tolerance, but in the range that the row's explanation predicts."""
     MISSES = "misses"
     FAILED = "failed"
     """The experiment failed, or did not measure a value."""
     WAITS = "waits"
-    """Netwarp cannot measure it yet; the row says what it waits for."""
+    """Netwarp cannot measure it yet; the row names what is missing."""
     UNJUDGED = "not judged"
     """The row does not speak of this kernel, or of noise, or needs a program that is not installed."""
 
@@ -92,7 +92,7 @@ def share(width: float, why: str) -> Range:
 
 @dataclass(frozen=True)
 class Need:
-    """What a measurement runs and netwarp does not bring, by its name."""
+    """A program that a measurement runs and netwarp does not include, by its name."""
 
     name: str
     is_installed: Callable[[], bool]

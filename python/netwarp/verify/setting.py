@@ -1,4 +1,4 @@
-"""Where rows are measured: on which kernel, with or without noise, and on which wires."""
+"""The setting in which rows are measured: the kernel, the noise, and the wires."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Setting:
         return {"release": self.release, "noise": self.noise, "devices": self.devices}
 
     def leaves_out(self, row: Row) -> str:
-        """Why a row is not judged here; empty if it is."""
+        """The reason why a row is not judged here; empty if it is."""
         series = _series(self.release)
         if (row.since and series < _series(row.since)) or (row.before and series >= _series(row.before)):
             return f"it speaks of {row.kernels}; this is {self.release}"

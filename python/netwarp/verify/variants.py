@@ -1,4 +1,4 @@
-"""What `netwarp verify --noise` and `--wire device` change in the experiment of a row."""
+"""Changes that `netwarp verify --noise` and `--wire device` make to the experiment of a row."""
 
 from __future__ import annotations
 

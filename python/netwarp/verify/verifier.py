@@ -86,7 +86,7 @@ def _load(experiment: Experiment, settings: Sequence[str]) -> Scenario:
 
 
 def _lack(refused: ScenarioError) -> str:
-    """Why the engine cannot make an experiment, whose scenario is right. Its advice is for the author of a scenario."""
+    """The reason why the engine cannot run an experiment, without the advice, which is for the author of a scenario."""
     return refused.problems[0].message.partition(", so ")[0].partition("; ")[0]
 
 

@@ -112,10 +112,10 @@ impl Control {
     }
 }
 
-/// What a report says of packets that no earlier one had.
+/// The content of a report about packets that were not in an earlier one.
 struct Heard {
     packets: Vec<Packet>,
-    /// Of the last packet that arrived.
+    /// The round-trip time of the last packet that arrived.
     rtt_ns: Option<i64>,
 }
 

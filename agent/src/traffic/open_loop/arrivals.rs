@@ -107,7 +107,7 @@ pub enum Sizes {
     Exponential {
         mean: f64,
     },
-    /// Of the mean `least` × `shape` / (`shape` − 1).
+    /// A Pareto distribution; its mean is `least` × `shape` / (`shape` − 1).
     Pareto {
         least: f64,
         shape: f64,

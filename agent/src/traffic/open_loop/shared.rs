@@ -1,4 +1,4 @@
-//! What the threads of an open-loop flow share with each other and with the main thread.
+//! State that the threads of an open-loop flow share with each other and with the main thread.
 
 use std::collections::BTreeSet;
 use std::os::fd::RawFd;

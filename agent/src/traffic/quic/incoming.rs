@@ -65,12 +65,12 @@ impl Incoming {
     }
 }
 
-/// What of a stream has arrived.
+/// The received parts of a stream.
 #[derive(Default)]
 struct Stream {
     /// The end of what can be read in order.
     next: u64,
-    /// What came beyond gaps: begin → end.
+    /// The ranges received beyond gaps: begin → end.
     beyond: BTreeMap<u64, u64>,
 }
 

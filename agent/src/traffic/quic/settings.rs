@@ -25,7 +25,7 @@ pub enum Side {
     Server,
 }
 
-/// What a flow decides.
+/// The settings that a flow chooses.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
     pub cc: &'a str,

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Better(StrEnum):
-    """Which values of a metric are better."""
+    """The better direction of a metric's values."""
 
     HIGHER = "higher"
     LOWER = "lower"

@@ -38,9 +38,9 @@ def in_order(parts: Sequence[Packets]) -> Packets:
 
 @dataclass(frozen=True)
 class Consumption:
-    """What a direction of a link or a node consumes: `watts` from each of `from_ns` on, the first before any packet,
-    and `packet_j` of each of its packets. `asleep` says in which of these times it sleeps, `wakes_ns` when it woke;
-    both are None if it cannot sleep. `delay_ns` is by how much waking would delay each packet, None if unknown."""
+    """The consumption of a node or of a link's direction: `watts` from each of `from_ns` on, the first before any
+    packet, and `packet_j` for each packet. `asleep` says in which of these times it sleeps, `wakes_ns` when it woke;
+    both are None if it cannot sleep. `delay_ns` is the delay that waking would add to each packet, None if unknown."""
 
     from_ns: Times
     watts: Values

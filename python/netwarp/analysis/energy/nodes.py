@@ -44,7 +44,7 @@ def _host(model: Host, packets: Packets, acks: NDArray[np.bool_], start_ns: int)
 
 
 def _after_silence(times_ns: Times, silence_ns: int) -> NDArray[np.bool_]:
-    """Which times follow the one before after more than so long; the first one does."""
+    """The times that follow their predecessor after more than `silence_ns`, as a mask; the first one counts."""
     found = np.ones(len(times_ns), bool)
     found[1:] = np.diff(times_ns) > silence_ns
     return found

@@ -36,7 +36,7 @@ class Part:
 
 
 def parts_of(run: RunDir) -> list[Part]:
-    """What each part with a model consumes, links first, without parts whose packets are not recorded.
+    """The consumption of each part with a model, links first, without parts whose packets are not recorded.
 
     Raises StoreError.
     """
@@ -114,7 +114,7 @@ def _longest_acks(run: RunDir) -> dict[int, int]:
 
 
 def _are_acks(packets: Packets, longest: Mapping[int, int]) -> NDArray[np.bool_]:
-    """Which packets are segments of TCP without data, by their lengths."""
+    """The packets that are TCP segments without data, by their lengths, as a mask."""
     keys, rows = np.unique(packets.tuples, return_inverse=True)
     most = np.array([longest.get(key, 0) for key in keys.tolist()], np.int64)
     found: NDArray[np.bool_] = packets.frame_bytes <= most[rows] if len(keys) else np.zeros(0, bool)

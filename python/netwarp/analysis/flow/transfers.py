@@ -33,7 +33,7 @@ class Transfers:
         return Durations((until - self.start_ns[kept]) / 1e6, self.complete[kept] & (self.end_ns[kept] <= until))
 
     def counts_in(self, window: Window) -> NDArray[np.bool_]:
-        """Which exchanges ended in the window, or were under way at its end."""
+        """The exchanges that ended in the window, or were under way at its end, as a mask."""
         # An exchange may end after the run, by packets that were still on the wires: at the run's end it had not ended.
         return (window.mask(self.end_ns) & self.complete) | self._under_way(window)
 

@@ -93,7 +93,7 @@ class SocketOption(FlowOption):
     option: int
     c_name: str
     divisor: int = 1
-    """By which the scenario's value is divided: 8, if it is in bits and the kernel's in bytes."""
+    """The divisor of the scenario's value: 8 if the scenario has bits and the kernel bytes."""
 
     def sockets(self, value: Any, transport: Transport | None, family: Family) -> Iterator[LabSocketOption]:
         """The option with its value."""

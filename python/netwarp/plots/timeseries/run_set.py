@@ -64,7 +64,7 @@ class RunSet:
 
 
 def some(alike: Sequence[int], ordered: bool, most: int | None = None) -> Sequence[int]:
-    """As many as can be shown: from the lowest to the highest if they have an order, else the first."""
+    """Choose the values that can be shown: from the lowest to the highest if they have an order, else the first."""
     most, last = most or (MAX_ORDERED if ordered else MAX_PANELS), len(alike) - 1
     if len(alike) <= most:
         return alike

@@ -163,7 +163,7 @@ def _unknown_field(keys: Keys, data: JsonObject, prefix: Keys) -> str:
 
 
 def unknown_flow_field(field: str, tool: str) -> str:
-    """Why a flow of `tool` has no `field`: it belongs to other tools, or does not exist."""
+    """Explain why a flow of `tool` has no `field`: it belongs to other tools, or does not exist."""
     owners = tools_with(field)
     if owners:
         return f'"{field}" belongs to {", ".join(owners)}, not to the tool "{tool}"; leave it out or change `tool`'

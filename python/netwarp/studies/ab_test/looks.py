@@ -24,7 +24,7 @@ _PLANNED = ("information", "effect", "sd", "icc")
 
 
 class Verdict(StrEnum):
-    """What a look says about going on."""
+    """The verdict of a look: stop or continue."""
 
     EFFECT = "effect"
     NONE = "no effect that matters"

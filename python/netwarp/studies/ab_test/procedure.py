@@ -38,7 +38,7 @@ IMPOSSIBLE = (
     "BPF (sock_ops, attached to the cgroup) is asked in time",
     "per user it is possible: `ip rule add uidrange 1001-1001 lookup 100`, and in table 100 routes with congctl",
 )
-"""What stock tools can and cannot do for units that are neither hosts nor routes."""
+"""The abilities of stock tools for units that are neither hosts nor routes."""
 
 
 def set_commands(experiment: Experiment, host: str) -> Iterator[str]:

@@ -99,7 +99,7 @@ def analysis_text(experiment: Experiment, analysis: Analysis, looks: Looks, *, n
 
 
 def verdict_text(experiment: Experiment, looks: Looks, *, new: bool) -> str:
-    """What to do, in one sentence."""
+    """The recommendation, in one sentence."""
     if not looks.looks:
         return (
             "go on: too little of the planned information has come for a look, which needs at least "
@@ -141,7 +141,7 @@ def _arm_text(experiment: Experiment, arm: Arm) -> str:
 
 
 def _doubts(experiment: Experiment, analysis: Analysis) -> Lines:
-    """What may make the difference wrong."""
+    """Possible errors of the difference."""
     unit = experiment.unit
     for name, units in analysis.missing.items():
         if units:

@@ -24,7 +24,7 @@ _QUANTITIES: tuple[tuple[str, Callable[[Cost], float | None]], ...] = (
     ("← RTT of others, 95th percentile (ms)", lambda row: row.rtt_ms),
     ("Jain's fairness index →", lambda row: row.jain),
 )
-"""What the energy is drawn against; the arrow points to better values."""
+"""The metrics that the energy is drawn against; the arrow points to better values."""
 
 
 def draw(rows: Sequence[Cost], result: ResultDir, axes: Axes, stem: Path) -> list[Path]:

@@ -59,8 +59,8 @@ def _retransmissions(run: RunDir) -> dict[str, float]:
 
 
 def _least_round_trip(run: RunDir) -> dict[str, float]:
-    """Of data alone, and without the sender's samples in whole ms: those are from time stamps, after a retransmission
-    (tcp_ack_update_rtt())."""
+    """Compare the smallest RTT of data. The sender's samples in whole ms do not count: they are from time stamps, after
+    a retransmission (tcp_ack_update_rtt())."""
     times = _field(run, f"{_IN} && tcp.analysis.ack_rtt && tcp.flags.syn == 0", "tcp.analysis.ack_rtt")
     of_data = (pl.col("bytes_acked") > 1) & (pl.col("rtt_us") % 1000 != 0)
     least = run.scan("acks").filter(of_data).select(pl.col("rtt_us").min()).collect().item()

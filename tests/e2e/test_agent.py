@@ -23,7 +23,7 @@ def _namespaces() -> None:
 
 
 def test_as_the_first_process_it_reads_captures_as_ever(runs: Runs) -> None:
-    """As in a container: `docker run IMAGE netwarp pcap f`."""
+    """The program is the first process of a container: `docker run IMAGE netwarp pcap f`."""
     capture = '[record]\ncaptures = [{ at = "wire:h1" }]\n'
     run = runs(pair(flow("bulk", "bulk"), duration="1s", tail=capture))
     (file,) = (run.path / "captures").glob("*.pcap")

@@ -195,7 +195,7 @@ def mitigated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]
 
 
 def test_the_script_of_the_mitigation_orders_the_disciplines(mitigated: dict[str, list[float]]) -> None:
-    """As the assignments saw it, and as the shipped `mitigate` expects: CoDel's RTT is lowest and nearly flat, RED's is
+    """The order of the assignments and of the shipped `mitigate`: CoDel's RTT is lowest and nearly flat, RED's is
     between, tail drop's is seconds."""
     p95 = {name: rtts[len(rtts) * 95 // 100] for name, rtts in mitigated.items()}
     assert p95["codel"] < p95["red"] < p95["taildrop"]

@@ -256,7 +256,7 @@ cc = "file:tcp_bbr_draft.c"
 
 
 def restarts(run: RunDir) -> list[tuple[dict[str, int], pl.DataFrame]]:
-    """For each restart of the server after a pause: BBR's state before, and the packets until an ACK."""
+    """BBR's state before each restart of the server after a pause, and the packets until an ACK."""
     (index,) = {end.interface_index for end in run.description.ends if end.name == "bottleneck:h2"}
     packets = run.scan("packets").filter(pl.col("interface_index") == index, packet_bytes=FRAME_BYTES).collect()
     found = []

@@ -106,7 +106,7 @@ packet_size = 1000
 
 
 def test_an_edge_list(runs: Runs, tmp_path: Path) -> None:
-    """What a row says of its link precedes the table of the kind."""
+    """Values in a row precede those of the kind's table."""
     (tmp_path / "net.csv").write_text("from,to,rate,delay\na,b,5mbit,3ms\nb,c,,\n")
     topology = f'{{ file = "{tmp_path / "net.csv"}", backbone = {{ rate = "2mbit", delay = "7ms" }} }}'
     assert rtt_ms(runs, topology, "a", "c") == pytest.approx(once(10, 5e6, 2e6), abs=0.001)

@@ -124,7 +124,7 @@ def test_losses_of_iperf3s_udp_are_those_of_its_window(runs: Runs) -> None:
 
 
 def test_datagrams_that_come_twice_take_losses_of_iperf3_back(runs: Runs) -> None:
-    """Of an interval with more of them than losses iperf3 3.12 prints 2^64 - 1 losses, and -1 is meant."""
+    """If an interval has one more of them than losses, iperf3 3.12 prints 2^64 - 1 losses, which means -1."""
     flows = flow("udp", "iperf3", 'protocol = "udp"', 'rate = "4mbit"')
     run = runs(pair(flows, duration="5s").replace('delay = "5ms"', 'delay = "5ms"\nloss = "4%"\nduplicate = "2%"'))
     told = json.loads((run.path / "iperf3-udp-server.json").read_text())

@@ -163,7 +163,7 @@ mkfifo pipe.qlog
 
 
 def test_logs_that_are_no_use_change_nothing_else(tmp_path: Path) -> None:
-    """Of another time, with a name that is no text, a link and a pipe, from a command that sends nothing."""
+    """A log of another time, one whose name is not text, a link and a pipe, from a command that sends nothing."""
     program = tmp_path / "leaves" / "leaves.sh"
     program.parent.mkdir()
     program.write_text(LEAVES)

@@ -95,7 +95,7 @@ PRINTED = {
     "choke": {"early_pkts": r"early (\d+)", "matched_pkts": r"matched (\d+)"},
     "sfb": {"earlydrop_pkts": r"earlydrop (\d+)", "bucketdrop_pkts": r"bucketdrop (\d+)"},
 }
-"""What iproute2 prints of these disciplines, and of which variable it is (tc/q_*.c)."""
+"""iproute2's output for these disciplines, with the variable that each number belongs to (tc/q_*.c)."""
 
 
 @pytest.mark.parametrize(

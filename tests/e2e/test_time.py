@@ -1,4 +1,4 @@
-"""What moves virtual time: computation and system calls do not, waiting makes progress."""
+"""Progress of virtual time: computation and system calls do not move it, waiting does."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def test_candidates_of_the_users_own(tmp_path: Path) -> None:
 
 
 def test_whose_queue_it_is() -> None:
-    """As stated; else the options imply it, and then the rates; always with the reason."""
+    """The statement decides whose queue it is; without one the options do, then the rates; always with the reason."""
     home = Options(rate="20/2mbit", rtt="30ms", traffic="bulk 1")
     assert ownership_of(home, ()).queue_is == MODEM
     assert "--queue-is mine" in ownership_of(home, ()).assumed

@@ -346,7 +346,7 @@ NOT_WALKED = ("cases", "expect", "figures", "topology")
 
 
 def walk(model: type[BaseModel], path: str = "", owner: str = "") -> Iterator[tuple[str, str]]:
-    """Where `--set` finds each field of a model, and which one it is (`Class.field`); through unions and nested
+    """The path by which `--set` finds each field of a model, and the field (`Class.field`); through unions and nested
     models, and in both directions of a link."""
     for name, field in model.model_fields.items():
         defined = next(c.__name__ for c in reversed(model.__mro__) if name in getattr(c, "__annotations__", {}))

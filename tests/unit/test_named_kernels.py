@@ -264,7 +264,7 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
 
 
 def test_with_a_name_go_the_kernels_that_were_built_under_it_before(workshop: Workshop) -> None:
-    """As in a bisection, which builds one after the other under one name."""
+    """A bisection, for example, builds kernels one after another under one name."""
     first = workshop.named("bisect", config=("NEW=1",))
     second = workshop.named("bisect", config=("NEW=2",))
     kept = workshop.named("mine", config=("NEW=1",))

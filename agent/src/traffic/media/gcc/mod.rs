@@ -1,9 +1,9 @@
 //! Google Congestion Control by draft-ietf-rmcat-gcc-02 (S. Holmer et al., 2016), with both controllers at the sender.
 //! Times of arrival are by the receiver's clock, all others by the sender's; only differences within each are used.
 //!
-//! What the draft leaves open is done as in Chromium when the draft was written: the gradient is
-//! compared with its threshold times the number of groups so far, 60 at most; the loss-based controller begins from the
-//! actual rate; and the variance of rates at over-use has bounds. docs/media.md has all of it.
+//! Where the draft is incomplete, this follows Chromium as it was when the draft was written: the gradient is compared
+//! with its threshold times the number of groups so far, 60 at most; the loss-based controller begins from the actual
+//! rate; and the variance of rates at over-use has bounds. docs/media.md describes all of it.
 
 mod arrivals;
 mod detector;

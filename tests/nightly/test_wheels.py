@@ -74,7 +74,7 @@ queue = "pfifo limit 50"
 
 @dataclass(frozen=True)
 class Installed:
-    """An installation: what the root downloaded, and what it measured."""
+    """An installation in a root: the time it took, its size, its Python, and its runs."""
 
     seconds: float
     megabytes: float

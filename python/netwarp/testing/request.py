@@ -16,7 +16,7 @@ WARNING = "netwarp_warning"
 
 @dataclass(frozen=True)
 class Request:
-    """A test to run: the outer pytest's arguments, the test as an absolute path with its name, the file for the reports,
+    """A test to run: the outer pytest's arguments, the test as an absolute path with its name, the file for reports,
     and the virtual time after which the machine ends, in seconds."""
 
     arguments: list[str]

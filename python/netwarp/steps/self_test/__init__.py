@@ -79,7 +79,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """The results of all labs on a kernel, given by its release; `unknown` names the parts for which no digests ship."""
+    """The results of all labs on a kernel (its release); `unknown` names the parts for which no digests ship."""
 
     labs: tuple[Checked, ...]
     kernel: str

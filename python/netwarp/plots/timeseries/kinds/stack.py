@@ -27,7 +27,7 @@ def _figures(result: ResultDir, run_set: RunSet) -> Made:
 
 
 def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, int, Stack]]:
-    """Stacks of RTT, queue and window of the compared runs, for each group of TCP flows, with the figure's name and number.
+    """Stacks of RTT, queue and window of the compared runs for each group of TCP flows: figure's name, number, stack.
 
     If the values have an order, a few of them are shown; otherwise all are, in as many figures as they need.
     """

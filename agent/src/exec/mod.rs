@@ -159,7 +159,7 @@ fn stop_recording(
     }
 }
 
-/// Starts the session in a thread, of which the receiver hears.
+/// Starts the session in a thread, whose events the receiver gets.
 fn begin(session: Session) -> Receiver<Happening> {
     let (send, receive) = channel();
     std::thread::spawn(move || {

@@ -13,7 +13,7 @@ use super::state::State;
 const PLACE: &str = "/run/netwarp-node";
 const STATE: &str = "/run/netwarp-node/state.json";
 /// Names in the abstract namespace of unix(7), which is one of the machine's network and leaves no file: the lock, and
-/// the beginning of the name that says whose it is.
+/// the prefix of the name that says who holds it.
 const LOCK: &str = "netwarp-node";
 const OWNER: &str = "netwarp-node of ";
 
@@ -65,7 +65,7 @@ fn owner() -> String {
         .lines()
         .find_map(|line| line.split_once(&format!("@{OWNER}")));
     named
-        .map_or("nothing is known of it", |(_, whose)| whose)
+        .map_or("nothing is known about it", |(_, whose)| whose)
         .trim()
         .to_string()
 }

@@ -369,7 +369,7 @@ impl Session {
     }
 
     /// Reports that the run is over here. Others may need this node a little longer, so it stays as it is until
-    /// netwarp, which hears of all nodes, asks for the records.
+    /// netwarp, which all nodes report to, asks for the records.
     fn run_ended(&mut self, status: Option<u8>) -> Result<()> {
         self.ended = true;
         self.output.answer(&json!({

@@ -33,7 +33,7 @@ use crate::lab::Flow;
 
 /// Number of departures handed over at once.
 const BATCH: usize = 1024;
-/// Size of struct netwarp_payload, which every datagram has at least.
+/// Size of struct netwarp_payload, the minimum of every datagram.
 const MIN_PAYLOAD: f64 = MIN_PAYLOAD_BYTES as f64;
 /// Large enough that neither end's buffer loses or delays a datagram: only the queues do.
 const BUFFER_BYTES: usize = 256 << 20;

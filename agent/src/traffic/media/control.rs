@@ -119,19 +119,19 @@ struct Heard {
     rtt_ns: Option<i64>,
 }
 
-/// Packets that have left and that no report has had.
+/// Packets that have left and were not in a report yet.
 #[derive(Default)]
 struct Outstanding {
-    /// When each left, from t0, and its bytes of media.
+    /// The departure of each, from t0, and its bytes of media.
     sent: VecDeque<(i64, u32)>,
     /// The number of the first of them.
     first: u64,
-    /// The receiver's clock at its last report: as the report has it, and in ns.
+    /// The receiver's clock at its last report, in the report's units and in ns.
     clock: Option<(u32, i64)>,
 }
 
 impl Outstanding {
-    /// Takes the packets of a report; those before them that no report has had are unknown, and left out.
+    /// Takes the packets of a report; earlier ones that were in no report are unknown, and left out.
     fn take(&mut self, report: &Report, now_ns: i64) -> Option<Heard> {
         let reported_ns = self.reported_ns(report.timestamp);
         let ahead = report.begin.wrapping_sub(self.first as u16) as i16;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::arrivals::Arrival;
 use crate::traffic::flow_stats::FlowStats;
 
-/// A flow's arrivals, and what has become of them.
+/// A flow's arrivals, and the state of their transfers.
 #[derive(Clone)]
 pub struct Shared {
     pub t0_ns: i64,

@@ -1,4 +1,4 @@
-//! The streams of a receiver: what of them has arrived, and what of that can be read in order.
+//! The streams of a receiver: the parts that have arrived, and those of them that can be read in order.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

@@ -1,4 +1,4 @@
-//! The server: takes what arrives on all streams, and discards it.
+//! The server: takes the data of all streams, and discards it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -19,7 +19,7 @@ pub use self::rate::Bounds;
 const FEW_LOST: f64 = 0.02;
 const MANY_LOST: f64 = 0.1;
 
-/// A packet that a report has: when it was sent, when it arrived, and its bytes of media.
+/// A packet in a report: when it was sent, when it arrived, and its bytes of media.
 pub struct Packet {
     pub sent_ns: i64,
     pub arrived_ns: Option<i64>,

@@ -34,7 +34,7 @@ impl Bounds {
     }
 }
 
-/// The rate at which media arrives.
+/// The rate of arriving media.
 #[derive(Default)]
 struct Received {
     packets: VecDeque<(i64, u32)>,
@@ -148,7 +148,7 @@ impl DelayBased {
             true => self.bps + self.step_bps(passed_ms),
             false => self.bps * INCREASE_PER_S.powf((passed_ms / 1000.0).min(1.0)),
         };
-        // What the sender does not send says nothing of the path.
+        // A rate that the sender does not use says nothing about the path.
         let most_bps = received_bps.map_or(bps, |received| MOST_OF_RECEIVED * received);
         bps.min(most_bps).max(self.bps)
     }

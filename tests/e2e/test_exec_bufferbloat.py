@@ -32,7 +32,7 @@ START_S = datetime(2026, 1, 1, 0, 1, tzinfo=UTC).timestamp()
 DELAY_MS = round((15 - FRAME_MS) / 2, 1)
 """Each way, of the shipped scenario's bottleneck. Mininet's r1-eth1 delays packets by netem below htb, so that a
 packet waits for its turn and for its 5 ms at the same time: with five packets in the queue they add nothing, and of
-20 ms the path has 15. A wire of netwarp takes a frame's time for each frame; Mininet's has no rate of its own."""
+20 ms the path has 15. A wire of netwarp takes a frame's time for each frame; Mininet's has no rate."""
 
 
 AT_ONCE = ("--start-time", "0")

@@ -62,7 +62,7 @@ def test_every_byte_arrives_and_every_connection_is_the_flows(runs: Runs) -> Non
     rows, totals = transfers(run), account(run, "web")
     assert totals["sent_bytes"] == totals["received_bytes"] == rows["bytes"].sum() == 200_000
     tuples = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
-    assert len(tuples) == len(rows), "each has a five-tuple of its own"
+    assert len(tuples) == len(rows), "each has its own five-tuple"
     arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(tuples))).collect()
     assert arrived["new_bytes"].sum() == rows["bytes"].sum()
     assert set(run.metrics().filter(scope="flow")["name"]) == {"web"}, "one row, not one for each connection"

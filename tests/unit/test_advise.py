@@ -537,7 +537,7 @@ def test_a_limit_is_met_by_the_median_and_counts_the_seeds_that_break_it() -> No
     (found,) = check(trial, "a", [parse_limit("goodput > 16mbit")], environment)
     assert (found.met, found.broken, found.seeds) == (True, 1, 3)
     (missing,) = check(Trial({("a", AS_DESCRIBED, 1): {}}), "a", [parse_limit("goodput > 16mbit")], environment)
-    assert not missing.met, "absent is no 0 and no success"
+    assert not missing.met, "an absent value is neither 0 nor a success"
 
 
 def _recording(path: Path, mbps: list[float], connections: int = 3) -> Path:

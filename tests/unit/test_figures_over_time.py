@@ -155,7 +155,7 @@ def test_values_decades_apart_get_a_log_axis() -> None:
     ramp = np.linspace(1, 2, 100)
     assert wants_log([ramp, 100 * ramp])
     assert not wants_log([ramp, 10 * ramp])
-    assert not wants_log([np.concatenate([ramp, [1e6]])]), "one peak is no reason"
+    assert not wants_log([np.concatenate([ramp, [1e6]])]), "one peak is not a reason"
     often_empty = np.concatenate([np.zeros(50), ramp])
     assert not wants_log([often_empty, 10 * ramp])
     assert wants_log([often_empty, 1000 * ramp])

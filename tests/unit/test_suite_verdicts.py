@@ -231,7 +231,7 @@ def test_the_choice_of_subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         Subject(f"program:{tmp_path}/mine.py per_ack=1 {tmp_path}/weights", "p_mine")
     ]
     twice = controls(["file:./x.c window=3", "file:./x.c window=4"])
-    assert len({one.name for one in twice}) == 2, "the same module with other parameters has a name of its own"
+    assert len({one.name for one in twice}) == 2, "the same module with other parameters has its own name"
     for wrong, said in (
         (["reno", "reno"], '"reno" is given twice'),
         (["file:./y.c"], '--cc "file:./y.c": .* cannot be read'),

@@ -44,7 +44,7 @@ def _problems(files: Mapping[str, bytes], forbidden: Mapping[str, str]) -> Itera
         yield f"its version is {said['Version']}, and netwarp's is {netwarp_version()}"
     for other in said.get_all("Requires-Dist") or ():
         if other.startswith("netwarp-") and f"=={netwarp_version()}" not in other.replace(" ", ""):
-            yield f"it requires {other}, which is not of its own version"
+            yield f"it requires {other}, which is another version than its own"
     if not any(".dist-info/licenses/" in name for name in files):
         yield "it has no licence"
     for name, content in files.items():

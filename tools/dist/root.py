@@ -50,7 +50,7 @@ class Root:
         binds: Mapping[Path, str] | None = None,
         network: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command with an environment of its own; `binds` are places here that are also there; without a
+        """Run a command with a fixed environment; `binds` are places here that are also there; without a
         `network` it has no interface but a loopback that is down.
 
         The result has its exit code and output; nothing is raised.

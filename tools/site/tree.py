@@ -14,7 +14,7 @@ _ASSETS = Path(__file__).parent / "assets"
 
 
 def sources() -> list[PurePosixPath]:
-    """The pages of the repository that are pages of the site: those of docs/, and others with a place of their own."""
+    """The pages of the repository that are pages of the site: those of docs/, and others with their own place."""
     found = [path.relative_to(places.ROOT) for pattern in _PAGES for path in places.ROOT.glob(pattern)]
     return sorted([*map(PurePosixPath, found), *map(PurePosixPath, places.ROOT_PAGES)])
 

@@ -24,7 +24,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the machine for a session; `whose` is what another session is told if it finds the machine taken. Restores
+    /// Takes the machine for a session; `whose` is the message for another session that finds the machine taken. Restores
     /// the machine first after a session that was killed; the sentence returned reports that.
     pub fn take(whose: &str) -> Result<(Self, Option<String>)> {
         let lock = match bind(LOCK) {

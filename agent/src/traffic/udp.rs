@@ -42,7 +42,7 @@ const HEADERS: f64 = (ETHERNET_HEADER_BYTES + UDP_HEADER_BYTES) as f64;
 const IPV4_HEADER: f64 = IPV4_HEADER_BYTES as f64;
 const IPV6_HEADER: f64 = IPV6_HEADER_BYTES as f64;
 
-/// Timing of packets; instants are nanoseconds from the flow's start, gaps are of the source's own clock (`Pace`).
+/// Timing of packets; instants are nanoseconds from the flow's start, gaps are in the source's own clock (`Pace`).
 pub trait Pattern: Send {
     /// When the first packet leaves; `mean_gap_ns` is a packet's mean transmission time at the rate.
     fn first_ns(&mut self, _mean_gap_ns: f64, _draws: &mut Draws) -> f64 {

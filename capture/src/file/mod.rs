@@ -32,7 +32,7 @@ impl Reader {
     /// used.
     ///
     /// # Errors
-    /// The other kind of file that it is, or that it is of no known kind.
+    /// The file is of another kind, which the error names, or of an unknown kind.
     pub fn open(bytes: &[u8]) -> Result<(Self, usize), Damage> {
         if bytes.is_empty() {
             return Err(Damage::Empty);

@@ -157,7 +157,7 @@ class _Sender:
     _looks: int = 0
     _acknowledged: bool = False
     _lost_rows: int = 0
-    """Packets lost when the last row was made, by which a later one is told to be of a loss."""
+    """Packets lost when the last row was made; a later row with more is one of a loss."""
     _answered: int = 0
     """Packets lost when the window was last lowered."""
 

@@ -60,7 +60,7 @@ def read_logs(run: RunDir, lab: Lab, found: JsonObject) -> Logged:
     if not logs:
         return Logged({}, _few(notes))
     if run.has_rows("machine"):
-        return Logged({}, ("qlog files are not read: their times are of a wall clock, which is exact in virtual time",))
+        return Logged({}, ("qlog files are not read: their times are from a wall clock, which is exact only in virtual time",))
     boot_ns = EPOCH_S * NS_PER_S + lab.t0_ns
     flows = cast("list[dict[str, Any]]", found.get("flows") or [flow.as_json() for flow in lab.flows])
     commands = _of_commands(lab, logs)
@@ -124,7 +124,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _shown(path: PurePath) -> str:
-    """The path in a sentence; a name may be no text."""
+    """The path in a sentence; a name may not be text."""
     return os.fsencode(f"files/{path}").decode(errors="backslashreplace")
 
 

@@ -139,7 +139,7 @@ class Radio:
     """A modem or a Wi-Fi station, as the node that has it. A packet that finds it idle promotes it, which takes
     `promotion_ms` at `promotion_mw`. From then it is active at `active_mw` until `inactivity_ms` after the last packet,
     passes through its `tails`, and is idle. Each Mbit costs `uplink_mj_per_mbit` or `downlink_mj_per_mbit` in addition,
-    which is a power that grows with the throughput by so many mW per Mbit/s."""
+    which is a power that grows with the throughput, in mW per Mbit/s."""
 
     __pydantic_config__ = _STRICT
     kind: Literal["radio"] = "radio"

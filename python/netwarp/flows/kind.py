@@ -181,7 +181,7 @@ class FlowKind:
     requests: bool = False
     """Whether it makes requests one after another: each has a completion time, and together they have a rate."""
     new_connections: bool = False
-    """Whether each transfer has a connection of its own, and several may be under way."""
+    """Whether each transfer has its own connection, and several may be under way."""
     connects: bool = False
     """Whether a flow that never connected has failed."""
     datagrams: bool = False
@@ -189,7 +189,7 @@ class FlowKind:
     media: bool = False
     """Whether its datagrams are frames that are played out, and late after that."""
     quic: bool = False
-    """Whether it is QUIC: its congestion controls are not the kernel's, and its ends write records of their own
+    """Whether it is QUIC: its congestion controls are not the kernel's, and its ends write their own records
     (`quic_acks`, `quic_arrivals`)."""
     pages: bool = False
     """Whether it loads pages over HTTP, which `pages` and `objects` record."""

@@ -47,7 +47,7 @@ def commands(lab: Lab) -> list[str]:
         version = "-6 " if ":" in route.prefix else ""
         where = f"via {route.via} dev {route.interface}"
         lines.append(f"ip {version}-n {route.node} route add {route.prefix} {where} proto static")
-    lines += ["# routes of flows with options of their own"] if lab.flow_routes else []
+    lines += ["# routes of flows with their own options"] if lab.flow_routes else []
     lines += [line for route in lab.flow_routes for line in _flow_route_lines(route)]
     return lines + _flow_lines(lab) + _change_lines(lab)
 

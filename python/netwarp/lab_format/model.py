@@ -481,7 +481,7 @@ class Lab(LabObject):
     nodes: tuple[LabNode, ...] = ()
     links: Annotated[tuple[LabLink, ...], meaning("in file order")] = ()
     routes: tuple[LabRoute, ...] = ()
-    flow_routes: Annotated[tuple[LabFlowRoute, ...], meaning("of flows with metrics of their own")] = ()
+    flow_routes: Annotated[tuple[LabFlowRoute, ...], meaning("of flows with their own metrics")] = ()
     flows: Annotated[
         tuple[Annotated[LabFlow, BeforeValidator(_with_own)], ...],
         meaning("one entry for each single flow: `count = 3` gives three"),

@@ -116,8 +116,8 @@ def new_figure(height_in: float) -> Figure:
 def drawing() -> Any:
     """A context with netwarp's style and the requested look; it restores matplotlib's settings.
 
-    The backend stays the caller's: `rc_context` would not restore it, and a notebook would show no figure of its own
-    any more. Figures here are made without pyplot and need none.
+    The backend stays the caller's: `rc_context` would not restore it, and a notebook would no longer show its own
+    figures. Figures here are made without pyplot and need none.
     """
     size = points(10)
     own = {"font.size": size, "axes.labelsize": size, "axes.titlesize": size, "xtick.labelsize": points(9)}

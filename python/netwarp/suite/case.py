@@ -90,7 +90,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Subject:
-    """A congestion control or a queue that is put into the cases: as the scenario has it, and its name in tables."""
+    """A congestion control or a queue that is put into the cases: its value in a scenario, and its name in tables."""
 
     value: str
     name: str

@@ -42,7 +42,7 @@ def goodput(name: str, bar: Bar = Bar.CONCERN, words: str = "goodput") -> Measur
 
 
 def utilised(least: float, why: str) -> Measure:
-    """The bottleneck's utilisation with a bound of its own."""
+    """The bottleneck's utilisation with a different bound."""
     return Measure("utilisation", "link", BOTTLENECK, "utilisation", least=least, why=why)
 
 
@@ -114,7 +114,7 @@ def call(name: str) -> str:
 
 
 def far_host(name: str, delay: str) -> str:
-    """A further sender with an access of its own."""
+    """A further sender with a separate access link."""
     return f'[nodes.{name}]\n[links.access-{name}]\nends = ["{name}", "r1"]\nrate = "1gbit"\ndelay = "{delay}"\n'
 
 

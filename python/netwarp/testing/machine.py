@@ -1,4 +1,4 @@
-"""Outside: runs one test in a machine of its own, and returns the reports that were made there."""
+"""Outside: runs one test in its own machine, and returns the reports that were made there."""
 
 from __future__ import annotations
 

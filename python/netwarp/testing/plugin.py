@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and the setting in a configuration file."""
     group = parser.getgroup("netwarp", "netwarp: tests in the real Linux network stack, in virtual time")
     group.addoption(
-        "--netwarp", action="store_true", help="Run every test in a machine of its own, not only marked ones."
+        "--netwarp", action="store_true", help="Run every test in its own machine, not only marked ones."
     )
     group.addoption(
         "--netwarp-scenario",
@@ -66,7 +66,7 @@ def _wants_machine(config: pytest.Config, mark: pytest.Mark | None) -> bool:
 
 @pytest.hookimpl(trylast=True)  # so that the seed is the last part of a test's name
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make the seed a parameter of tests with several, so that each has a report of its own."""
+    """Make the seed a parameter of tests with several, so that each has its own report."""
     mark = metafunc.definition.get_closest_marker(MARK)
     if not _wants_machine(metafunc.config, mark):
         return
@@ -116,4 +116,4 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_report_header(config: pytest.Config) -> Iterator[Any]:
     """Say where tests run."""
     if config.getoption("--netwarp") and not is_inside():
-        yield "netwarp: each test in a machine of its own, in virtual time"
+        yield "netwarp: each test in its own machine, in virtual time"

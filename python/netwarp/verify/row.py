@@ -59,7 +59,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Range:
-    """How far a measured value may be from its reference, and `why` so far: `below` and `above` it.
+    """The tolerance of a measured value, `below` and `above` its reference, and `why` it is that wide.
 
     Shares of the reference if `relative`, else in the row's unit.
     """

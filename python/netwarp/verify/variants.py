@@ -14,7 +14,7 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
     """Settings that give each link a jitter from 10 µs to 1 ms, and each flow a start phase if it has none.
 
     The jitter is drawn, evenly on a logarithmic scale, from the names of scenario and link, so that it is the same each
-    time; how it varies in a run comes from the run's seed. Links with a jitter of their own keep it.
+    time; how it varies in a run comes from the run's seed. Links with their own jitter keep it.
     """
     own = {
         name for name in scenario.links if f"links.{name}.jitter" in scenario.sweep or _states(scenario, name, "jitter")

@@ -19,11 +19,11 @@ from netwarp.verify.variants import devices_of, noise_of
 Make = Callable[[Scenario, Path], Study]
 """Makes the study of a scenario in a directory."""
 Begun = Callable[[int, int, str], None]
-"""Hears that an experiment begins: its number, from 0, of how many, and its name."""
+"""A callback for the begin of an experiment: its number, from 0, the number of experiments, and its name."""
 
 
 def _unheard(number: int, count: int, name: str) -> None:
-    """Hear of nothing."""
+    """Ignore the event."""
 
 
 class InterruptedByUser(Exception):

@@ -1,4 +1,4 @@
-"""Completion times of transfers that each have a connection of their own: by size, beside those of an empty path, and
+"""Completion times of transfers that each have their own connection: by size, beside those of an empty path, and
 the load that they offer."""
 
 from collections.abc import Iterator, Sequence

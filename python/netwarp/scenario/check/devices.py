@@ -52,7 +52,7 @@ def _check_plans(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
                 yield ("changes", index, found), f"the {found} of this link is planned, which holds for a whole run"
         trace = link.trace.of(direction)
         if found == "loss" and trace and any(row.loss is not None for row in trace.until(scenario.duration)):
-            yield (*keys, "loss"), "losses by plan hold for a whole run, but the link's trace has losses of its own"
+            yield (*keys, "loss"), "losses by plan hold for a whole run, but the link's trace has its own losses"
         if plan.flow is not None:
             yield from (((*keys, found), problem) for problem in _problems(plan.flow, scenario))
 

@@ -70,7 +70,7 @@ def explain(error: ValidationError, data: JsonObject, prefix: Keys = ()) -> list
 
 
 def _in_file(loc: tuple[str | int, ...], data: JsonObject, prefix: Keys) -> Keys:
-    """The keys as the file has them, without the tags and expansions that validation inserts."""
+    """The keys as in the file, without the tags and expansions that validation inserts."""
     full = prefix + loc
     if len(full) > 2 and full[0] == "flows" and full[2] in KINDS:
         full = full[:2] + full[3:]

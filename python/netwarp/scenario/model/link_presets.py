@@ -15,7 +15,7 @@ PresetName = Literal["dsl", "cable", "3g", "lte", "wifi", "satellite-leo", "sate
 
 @dataclass(frozen=True)
 class LinkPreset:
-    """Fields of a link as a file has them, and where they are from."""
+    """Fields of a link in a file's syntax, and their source."""
 
     fields: Mapping[str, Any]
     source: str

@@ -54,7 +54,7 @@ def _dumbbell(n: int) -> Network:
 
 
 def _parking_lot(n: int) -> Network:
-    """`n` hops in a row: s0 sends over all of them to d0, and each hop has a pair of its own, s1 and d1 …."""
+    """`n` hops in a row: s0 sends over all of them to d0, and each hop has its own pair, s1 and d1 …."""
     routers = [f"r{i}" for i in range(1, n + 2)]
     numbers = range(1, n + 1)
     pairs = [("s0", "d0"), *((f"s{i}", f"d{i}") for i in numbers)]

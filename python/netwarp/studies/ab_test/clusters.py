@@ -22,7 +22,7 @@ MIN_UNITS = 2
 """The fewest units of an arm that have a variance."""
 _NORMAL = NormalDist()
 _LEAST_P = 1e-300
-"""The smallest probability that is told from 0: far below that of any finite bound."""
+"""The smallest probability that is distinguished from 0: far below that of any finite bound."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Spread:
 
     @property
     def design_effect(self) -> float:
-        """The factor by which hosts with so many connections need more of them than independent ones would: 1 + (m − 1)
-        ρ (L. Kish: Survey Sampling, 1965, section 5.4)."""
+        """The factor by which hosts with `connections` each need more of them than independent ones would: 1 + (m − 1) ρ
+        (L. Kish: Survey Sampling, 1965, section 5.4)."""
         return 1 + (self.connections - 1) * self.icc
 
 
@@ -117,7 +117,7 @@ def spread_given(mean: float, sd: float, icc: float, connections: float) -> Spre
 
 
 def expected_information(sd: float, icc: float, counts: Sequence[Sequence[int]]) -> float:
-    """1 / SE² of a difference of arms whose units have so many connections each, by the spread of the baseline.
+    """1 / SE² of a difference of arms whose units have `counts` connections, by the spread of the baseline.
 
     It depends on nothing that the experiment measures. The information by its own variances would come sooner in just
     those experiments whose error happens to be underestimated: with 8 hosts in each arm and five looks, 6.1 % instead

@@ -94,7 +94,7 @@ def effects_of(result: ResultDir) -> list[Effects]:
     effects = sorted((one for one in made if one), key=lambda one: order[one.metric])
     if not effects:
         raise StoreError(
-            f"the view ab-interference needs good runs in which all, none and some flows are of the group {TREATED}, "
+            f"the view ab-interference needs good runs in which all, none and some flows are in the group {TREATED}, "
             f"and the others of the group {CONTROL}; sweep flows.{CONTROL}.count and flows.{TREATED}.count by cases"
         )
     return effects

@@ -66,7 +66,7 @@ class Looks:
     looks: tuple[Look, ...] = ()
 
     def share(self, counts: Sequence[Sequence[int]]) -> float:
-        """The share of the planned information, if the arms' units have so many connections each."""
+        """The share of the planned information, if the arms' units have `counts` connections."""
         return expected_information(self.sd, self.icc, counts) / self.information
 
     @property

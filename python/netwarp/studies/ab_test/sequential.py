@@ -28,7 +28,7 @@ _NORMAL = NormalDist()
 _POINTS = 201
 """Points of the grid between two bounds: with more, no bound changes in its fourth decimal."""
 _MOST = 8.2
-"""A bound of so many standard deviations has a tail below 10⁻¹⁵, less than a float64 can subtract from 1."""
+"""A bound of this many standard deviations has a tail below 10⁻¹⁵, less than a float64 can subtract from 1."""
 
 
 def tail(z: float) -> float:

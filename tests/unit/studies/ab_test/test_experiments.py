@@ -1,4 +1,4 @@
-"""Plans and analyses of experiments: files, assignment, commands, sizes, and what is said of recordings."""
+"""Plans and analyses of experiments: files, assignment, commands, sizes, and notes on recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machines that netwarp runs on; for others, the reason and an alternative. It imports nothing specific to Linux."""
+"""The machines that netwarp runs on; for others, the reason and an alternative. It imports nothing of Linux alone."""
 
 import os
 import sys

@@ -60,7 +60,7 @@ def read_logs(run: RunDir, lab: Lab, found: JsonObject) -> Logged:
     if not logs:
         return Logged({}, _few(notes))
     if run.has_rows("machine"):
-        return Logged({}, ("qlog files are not read: their times are from a wall clock, which is exact only in virtual time",))
+        return Logged({}, ("qlog files are not read: their wall clock's times are exact only in virtual time",))
     boot_ns = EPOCH_S * NS_PER_S + lab.t0_ns
     flows = cast("list[dict[str, Any]]", found.get("flows") or [flow.as_json() for flow in lab.flows])
     commands = _of_commands(lab, logs)

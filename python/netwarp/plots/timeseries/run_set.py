@@ -27,7 +27,7 @@ class PlottedRun:
     named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
 
     def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
-        """The phases to draw below a quantity: those of its own flows; if it has none, the first phases of the figure."""
+        """The phases to draw below a quantity: those of its flows; if it has none, the first phases of the figure."""
         return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
 
 

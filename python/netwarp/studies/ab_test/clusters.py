@@ -83,8 +83,8 @@ class Spread:
 
     @property
     def design_effect(self) -> float:
-        """The factor by which hosts with `connections` each need more of them than independent ones would: 1 + (m − 1) ρ
-        (L. Kish: Survey Sampling, 1965, section 5.4)."""
+        """The factor by which hosts with `connections` each need more of them than independent ones would:
+        1 + (m − 1) ρ (L. Kish: Survey Sampling, 1965, section 5.4)."""
         return 1 + (self.connections - 1) * self.icc
 
 

@@ -28,8 +28,8 @@ look."""
 _SAME = 1e-9
 """A relative spread below which values differ only by rounding."""
 _FAR = 1e6
-"""The greatest ratio of the effect and the spread to the baseline's mean, and of the mean to one unit: real metrics stay
-below it, and numbers of hosts would be beyond a float64."""
+"""The greatest ratio of the effect and the spread to the baseline's mean, and of the mean to one unit: real metrics
+stay below it, and numbers of hosts would be beyond a float64."""
 SALTS = 1000
 """The salts by which the A/A check assigns the baseline's hosts."""
 

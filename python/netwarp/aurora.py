@@ -22,7 +22,7 @@ HIGH = (10.0, 10_000.0, 1_000.0)
 """Bounds of the three statistics of an interval: the latency gradient, the latency ratio and the send ratio."""
 PACKET_BYTES = 1500
 FEWEST_PACKETS = 2
-"""The lowest rate, in packets per round trip: slower senders would get feedback too rarely."""
+"""The lowest rate, in packets per round trip: slower senders would hear too rarely."""
 MOST = 8.0
 """The highest rate, as a multiple of the highest throughput so far: a policy that never slows down must not flood."""
 FIRST_PACKETS = 10

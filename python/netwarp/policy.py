@@ -85,7 +85,7 @@ class State(NamedTuple):
 
     @property
     def throughput(self) -> float:
-        """The delivery rate since the last state, in bytes/s."""
+        """What was delivered since the last state, in bytes/s."""
         return self.delivered * self.mss / (self.interval_ns / 1e9) if self.interval_ns else 0.0
 
     @property

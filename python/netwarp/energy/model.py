@@ -1,4 +1,4 @@
-"""The models of energy: what their files hold, with units. Each number of a file has a source there.
+"""The models of energy: the fields of their files, with units. Each number of a file has a source there.
 
 They are plain data: scenarios name them, `run.json` has them, and `analysis/energy/` computes with them.
 """

@@ -30,7 +30,7 @@ from netwarp.values.files import Places, folder_in, read_file
 from netwarp.values.json_values import JsonObject, as_list, as_table, varied
 
 KEPT = "modules"
-"""The folder of a result that holds the sources of the modules which its scenario names."""
+"""The folder of a result with the sources of the modules that its scenario names."""
 FILE = "file:"
 """The prefix of a congestion control that is given as a file."""
 MAX_BYTES = 4 * 2**20

@@ -1,4 +1,4 @@
-"""Nodes: switches by what they send, hosts by what passes their stack, radios by when packets pass."""
+"""Nodes: switches by the packets they send, hosts by those that pass their stack, radios by their times."""
 
 from __future__ import annotations
 

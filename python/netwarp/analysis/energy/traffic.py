@@ -26,7 +26,7 @@ _COLUMNS = ("dequeue_ns", "packet_bytes", "segments", "tuple_id")
 
 @dataclass(frozen=True)
 class Part:
-    """A direction of a link (scope `link`, named `link:node` by its sender) or a node, and what it consumes; `whole` is
+    """A direction of a link (scope `link`, named `link:node` by its sender) or a node, and its consumption; `whole` is
     the name of the link or node."""
 
     scope: str
@@ -74,7 +74,7 @@ def _at(node: str, packets: Packets, end: End) -> Packets:
 
 
 def _unrecorded(run: RunDir, sent: Mapping[int, Packets]) -> set[int]:
-    """The interfaces that sent packets of which none is recorded, since they have no queue (noqueue_init())."""
+    """The interfaces whose packets are not recorded, since they have no queue (noqueue_init())."""
     counted = run.scan("links").filter(pl.col("interface_index").is_in(list(sent))).sort("time_ns")
     grown = pl.col("tx_packets").last().cast(pl.Int64) - pl.col("tx_packets").first().cast(pl.Int64)
     growth = counted.group_by("interface_index").agg(grown).collect().iter_rows()

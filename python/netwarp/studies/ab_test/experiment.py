@@ -1,4 +1,4 @@
-"""The file of an experiment: its two arms, its unit, its metric, and what is known before it begins."""
+"""The file of an experiment: its two arms, its unit, its metric, and its baseline."""
 
 from __future__ import annotations
 

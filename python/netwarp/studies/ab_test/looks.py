@@ -52,8 +52,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Looks:
-    """All looks so far, the digest of what must not change, and the plan: its information, the smallest effect that
-    matters in the metric's unit, and the standard deviation and intraclass correlation of connections that it expects.
+    """All looks so far, the digest of the fields that must not change, and the plan: its information, the smallest
+    effect that matters in the metric's unit, and the standard deviation and intraclass correlation of connections that
+    it expects.
 
     The plan is kept from the first look on, so that a change of the baseline's recordings does not move the bounds.
     """

@@ -108,7 +108,7 @@ class _Score:
     weights: Numbers = field(default_factory=lambda: np.ones(1))
 
     def at(self, share: float) -> _Score:
-        """The next look, before it stops any. Raises ValueError unless it comes later."""
+        """The next look, before it stops any experiment. Raises ValueError unless it comes later."""
         if not share > self.share:
             raise ValueError(f"a look must have more information than the one before: {share} after {self.share}")
         return replace(self, share=share, step=share - self.share)

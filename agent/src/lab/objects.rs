@@ -28,7 +28,7 @@ pub struct Lab {
     /// in file order
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
-    /// of flows with metrics of their own
+    /// of flows with their own metrics
     pub flow_routes: Vec<FlowRoute>,
     /// one entry for each single flow: `count = 3` gives three
     pub flows: Vec<Flow>,
@@ -318,7 +318,7 @@ pub enum Loss {
     },
 }
 
-/// Which packets of a direction something happens to, counted from 1: one of the first three says it.
+/// The affected packets of a direction, counted from 1: one of the first three fields selects them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]

@@ -79,7 +79,7 @@ class OpenLoopFlow(TcpFlow):
         if undecided and self.load is None:
             yield "arrivals", 'has no rate; write one, such as "poisson 50/s", or a `load`, such as "60%"'
         elif not undecided and self.load is not None:
-            yield "load", 'both `load` and `arrivals` say how many transfers begin; write arrivals = "poisson"'
+            yield "load", 'both `load` and `arrivals` set the rate of transfers; write arrivals = "poisson"'
         elif self.load == 0:
             yield "load", 'nothing would be sent; write a share such as "60%"'
 

@@ -58,7 +58,7 @@ class QuicFlow(SizedFlow):
         strict=True,
     )
     datagram_size: int | None = about(
-        "UDP payload of a full packet in bytes, at most what fits into one packet on the path; default: that. It is "
+        "UDP payload of a full packet in bytes; at most, and by default, what fits into one packet on the path. It is "
         "fixed: there is no discovery of the path's MTU.",
         1200,
         refused=[1199, 65528],

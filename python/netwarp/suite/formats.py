@@ -53,7 +53,7 @@ def unit_of(measure: Measure) -> str:
 
 
 def number(value: float) -> str:
-    """A value with three digits that count, at most three after the point, and never an exponent."""
+    """A value with three significant digits, at most three after the point, and never an exponent."""
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) >= 1 else f"{value:.3f}"
     short = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if short == "-0" else short.replace("-", "−")
@@ -68,9 +68,9 @@ def spread(values: Sequence[float]) -> str:
 
 
 def sentence(judged: Judged, name: str, baseline: str) -> str:
-    """A verdict on a subject in a line: where, what, its value and that with which it was compared."""
+    """A verdict on a subject in a line: the case, the measure, its value and the value that it was compared with."""
     if judged.verdicts[name] == Verdict.UNASKED:
-        return f"{judged.label}: the case is about other subjects"
+        return f"{judged.label}: the case is for other subjects"
     if judged.measure is None or judged.verdicts[name] == Verdict.FAILED:
         return f"{judged.label}: {judged.reason}"
     unit = unit_of(judged.measure)

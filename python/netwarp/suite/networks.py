@@ -71,7 +71,7 @@ def case(
     modules: Sequence[str] = (),
     **network: Any,
 ) -> Case:
-    """A case on the dumbbell; `network` is what differs from 40 s of 10 Mbit/s, 40 ms and one BDP of buffer.
+    """A case on the dumbbell; `network` replaces parts of 40 s of 10 Mbit/s, 40 ms and one BDP of buffer.
 
     Its text has no seeds: `experiment_of` adds those of the suite.
     """

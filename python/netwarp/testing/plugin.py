@@ -1,4 +1,4 @@
-"""The plugin that pytest loads: options, the mark `netwarp`, seeds as parameters, and where each test runs.
+"""The plugin that pytest loads: options, the mark `netwarp`, seeds as parameters, and the choice of where tests run.
 
 pytest imports it whether or not it is used, so it loads everything else of netwarp only when a test runs in a machine.
 """
@@ -96,7 +96,7 @@ def _network() -> Network:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Run the test in a machine, if it wants one, and report what was reported there."""
+    """Run the test in a machine, if it asks for one, and pass on the reports from there."""
     if is_inside() or not _wants_machine(item.config, item.get_closest_marker(MARK)):
         return None
     from netwarp.testing.machine import reports_of  # noqa: PLC0415

@@ -117,7 +117,7 @@ class _Dscp(FlowOption):
 @dataclass(frozen=True, kw_only=True)
 class _Calls(FlowOption):
     def sockets(self, value: Any, transport: Transport | None, family: Family) -> Iterator[LabSocketOption]:
-        """The calls as they are written."""
+        """The calls that the scenario lists."""
         for level, option, content in value:
             yield LabSocketOption(name=f"option {option} of level {level}", level=level, option=option, value=content)
 

@@ -22,7 +22,7 @@ class Merged:
 
 def merged(network: Network, ends: Ends, swept: Iterable[str]) -> Merged:
     """Merge nodes whose names differ only in digits and that all forward or all do not; and links between the same
-    groups whose wires are alike, except those of which a path in `swept` varies something.
+    groups whose wires are alike, except those that a path in `swept` varies.
     """
     groups: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for node in network.nodes:

@@ -47,7 +47,7 @@ def read_file(path: Path, size: int) -> bytes:
 
 
 KEPT = "traces"
-"""The folder of a result that holds the data files which its scenario names."""
+"""The folder of a result with the data files that its scenario names."""
 MAX_LISTED_BYTES = 16 * 2**20
 
 

@@ -1,4 +1,4 @@
-"""The choices of what remains in a run's directory after its metrics have been computed."""
+"""The choices of the records that remain in a run's directory after its metrics have been computed."""
 
 from typing import Literal
 

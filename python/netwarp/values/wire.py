@@ -1,4 +1,4 @@
-"""How many packets a wire has to hold: netem drops what is beyond its limit, which a wire never does."""
+"""The capacity of a wire in packets: netem drops packets beyond its limit, which a wire must never do."""
 
 from netwarp.values.constants import NS_PER_S
 

@@ -13,7 +13,7 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class Setting:
-    """`release` is that of the kernel, such as 6.12.117-netwarp; with `noise`, links and starts vary (`variants.py`).
+    """The kernel's `release`, such as 6.12.117-netwarp; with `noise`, links and starts vary (`variants.py`).
 
     With `devices`, links are devices unless they say otherwise.
     """
@@ -39,7 +39,7 @@ class Setting:
         """The reason why a row is not judged here; empty if it is."""
         series = _series(self.release)
         if (row.since and series < _series(row.since)) or (row.before and series >= _series(row.before)):
-            return f"it speaks of {row.kernels}; this is {self.release}"
+            return f"it applies to {row.kernels}; this is {self.release}"
         if self.noise and row.phases:
             return f"it depends on exact times: {row.phases}"
         if row.needs and not row.needs.is_installed():

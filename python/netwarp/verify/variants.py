@@ -28,7 +28,7 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
 
 
 def devices_of(scenario: Scenario) -> tuple[str, ...]:
-    """Settings that make each link a device, except those that say what carries their packets."""
+    """Settings that make each link a device, except those that set `wire` themselves."""
     return tuple(f"links.{name}.wire=device" for name in scenario.links if not _states(scenario, name, "wire"))
 
 

@@ -19,7 +19,7 @@ from netwarp.verify.variants import devices_of, noise_of
 Make = Callable[[Scenario, Path], Study]
 """Makes the study of a scenario in a directory."""
 Begun = Callable[[int, int, str], None]
-"""A callback for the begin of an experiment: its number, from 0, the number of experiments, and its name."""
+"""A callback for the start of an experiment: its number, from 0, the number of experiments, and its name."""
 
 
 def _unheard(number: int, count: int, name: str) -> None:
@@ -27,7 +27,7 @@ def _unheard(number: int, count: int, name: str) -> None:
 
 
 class InterruptedByUser(Exception):
-    """The user ended an experiment; what was measured is kept in the directory."""
+    """The user ended an experiment; the results so far are kept in the directory."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from netwarp.store.errors import StoreError
 
 PACKAGE = "libns3-dev"
 CONTROLS = {"cubic": "TcpCubic", "reno": "TcpLinuxReno"}
-"""The classes of ns-3 that are what Linux calls so."""
+"""Linux's names of congestion controls → ns-3's classes."""
 _COMPILER = "g++"
 _HEADER = "ns3/core-module.h"
 _LIBRARIES = ("internet", "applications", "point-to-point", "traffic-control", "bridge", "network", "core")

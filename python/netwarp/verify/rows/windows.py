@@ -1,4 +1,4 @@
-"""Windows of congestion controls: how they grow and shrink, and what that makes of a link."""
+"""Windows of congestion controls: their growth and reduction, and the resulting use of a link."""
 
 from __future__ import annotations
 

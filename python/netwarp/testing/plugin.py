@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and the setting in a configuration file."""
     group = parser.getgroup("netwarp", "netwarp: tests in the real Linux network stack, in virtual time")
-    group.addoption(
-        "--netwarp", action="store_true", help="Run every test in its own machine, not only marked ones."
-    )
+    group.addoption("--netwarp", action="store_true", help="Run every test in its own machine, not only marked ones.")
     group.addoption(
         "--netwarp-scenario",
         metavar="SCENARIO",

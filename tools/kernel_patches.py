@@ -186,7 +186,7 @@ def leave(series: str, source: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Check the patches, or write them. Exits with what is wrong."""
+    """Check the patches, or write them. Exits with the faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--refresh", action="store_true", help="apply with fuzz, and write the patches as they apply")
     parser.add_argument("--tree", type=Path, metavar="DIR", help="leave the series there, a git repository each")

@@ -43,7 +43,7 @@ LINE = {"rate": "5mbit", "rtt": "20ms", "traffic": "bulk 2, call 1", "duration":
 
 @dataclass(frozen=True)
 class Asked:
-    """An advice, the place of its results, and what was reported meanwhile."""
+    """An advice, the place of its results, and the progress reports."""
 
     advice: Advice
     place: Path

@@ -25,7 +25,7 @@ static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME };
 
 static long long ns(struct timespec t) { return t.tv_sec * 1000000000LL + t.tv_nsec; }
 
-/* How far what the program reads is from what the kernel answers. */
+/* The difference of the program's reading from the kernel's answer. */
 static long long off(void)
 {
 	long long sum = 0;

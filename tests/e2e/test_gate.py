@@ -1,4 +1,4 @@
-"""`netwarp gate` and what runs it in CI systems, on a git repository with a change."""
+"""`netwarp gate` and its CI workflows, on a git repository with a change."""
 
 from __future__ import annotations
 

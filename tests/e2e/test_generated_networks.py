@@ -137,7 +137,7 @@ def test_graphml_and_a_rerun_without_the_file(tmp_path: Path) -> None:
 
 
 def test_a_newcomer(tmp_path: Path) -> None:
-    """Each wrong line says what is wrong, where, and what is right."""
+    """The error for each wrong line says what is wrong, where, and what is right."""
     for line, why in {
         "fat-tree k=3": "t.toml:4: topology: `k`: a fat tree has an even k, not 3",
         "fat-tree": "needs `k`, such as k = 4",

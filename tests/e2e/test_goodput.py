@@ -152,7 +152,7 @@ def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:
     assert (np.cumsum(drawn) <= np.cumsum(arrived) + 1e-6).all(), "nothing can be read before it has arrived"
     acked = np.diff(data.sender.bytes_acked.astype(np.int64), prepend=0)
     steps = np.bincount(data.sender.times_ns // interval_ns, weights=acked)
-    assert steps.max() * 8e3 / interval_ns > 1.5 * most, "there was a repair to speak of"
+    assert steps.max() * 8e3 / interval_ns > 1.5 * most, "there was a large repair"
     assert data.deliveries.total_bytes[-1] == account(run, "bulk")["received_bytes"]
     # Nothing is lost on the last wire: a segment arrives with its last bit, and the new bytes add up.
     left = run.scan("packets").filter(pl.col("tuple_id").is_in(_tuples(run, "bulk")), fate=0, interface_index=FORWARD)

@@ -191,7 +191,7 @@ def test_one_module_that_does_not_compile_fails_its_runs_alone(tmp_path: Path) -
         r"note: the module \S*tcp_bad\.c does not compile for the kernel \S+: \S*tcp_bad\.c:\d+", answer.words
     )
     assert "note: 1 of 3 runs load a module that does not compile, and fail" in answer.words
-    # A warning of what compiles is shown as well.
+    # A warning about a module that compiles is shown as well.
     assert re.search(r"note: the compiler says: .*tcp_good\.c:\d+:\d+: warning: unused variable 'unused'", answer.words)
     result = open_result(tmp_path / "result")
     reasons = {str(made.point["flows.bulk.cc"]): result.run(made.id).status().get("reason") for made in result.planned}

@@ -126,8 +126,8 @@ def test_transfers_that_began_in_time_may_go_on_after_the_flow(runs: Runs) -> No
 def shared(starts: Sequence[float], works: Sequence[float]) -> NDArray[np.float64]:
     """Times in a server that all present share equally (processor sharing), of arrivals in order with their work.
 
-    Its own clock advances by what each of those present gets; one leaves when the clock has reached the value at its
-    arrival plus its work.
+    Its own clock advances by the service that each transfer present gets; one leaves when the clock has reached the
+    value at its arrival plus its work.
     """
     times = np.zeros(len(starts))
     present: list[tuple[float, int]] = []

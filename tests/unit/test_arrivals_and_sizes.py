@@ -1,4 +1,4 @@
-"""Open-loop flows: what they say in a scenario and in the lab, and what is computed from their transfers."""
+"""Open-loop flows: their form in a scenario and in the lab, and the metrics of their transfers."""
 
 from __future__ import annotations
 

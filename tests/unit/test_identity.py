@@ -465,7 +465,7 @@ def test_what_does_not_count_is_there_and_has_a_reason() -> None:
 
 
 def test_a_kernel_counts_by_its_digest() -> None:
-    """Not by its name, nor by what other kernels the plan has."""
+    """Neither its name nor the plan's other kernels count."""
 
     def made(identity: dict[str, str], *settings: str) -> list[str]:
         scenario = parse_scenario(BASE.replace('[[cases]]\nname = "a"\n', ""), settings=settings)

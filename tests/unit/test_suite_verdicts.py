@@ -1,4 +1,4 @@
-"""The suites: harm and its limit, verdicts, the choice of cases, the formats, and what each case must state."""
+"""The suites: harm and its limit, verdicts, the choice of cases, the formats, and the required fields of each case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of wheels before a release: what they say of themselves, and that they need nothing of the machine."""
+"""Checks of wheels before a release: their metadata, and their independence of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources of what the wheels contain of others' programs, which their licences ask for: beside the wheels."""
+"""The sources of other people's programs in the wheels, which their licences ask for; they are put beside the wheels."""
 
 from __future__ import annotations
 

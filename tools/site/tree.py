@@ -36,7 +36,7 @@ def shown_files() -> Iterator[PurePosixPath]:
 
 
 def write(folder: Path) -> None:
-    """Write all pages but the notebooks', and what they show, into the folder."""
+    """Write all pages except the notebooks, with their pictures, into the folder."""
     shutil.copytree(places.ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.md"))
     shutil.copytree(_ASSETS, folder / "assets")
     for source in sources():

@@ -193,8 +193,8 @@ fn overdue(limit_ns: i64) -> String {
         false => format!(" ({} still running)", running.join(", ")),
     };
     format!(
-        "the command has not ended after {} s of its time{running}: it waits for what does not come (input, the \
-         internet, a device?), or goes on for ever",
+        "the command has not ended after {} s of its time{running}: it waits for something that does not \
+         come (input, the internet, a device?), or never ends",
         limit_ns as f64 / 1e9
     )
 }

@@ -220,7 +220,7 @@ fn guard(options: &Options) -> Result<Report> {
     })
 }
 
-/// Whether the host has no room for what was to be written, or cannot write it.
+/// Whether the host has no room for the data to be written, or cannot write it.
 fn is_of_host(error: &anyhow::Error) -> bool {
     const OF_HOST: [i32; 7] = [
         libc::ENOSPC,
@@ -433,7 +433,7 @@ struct Console {
     file: File,
     written: u64,
     buffer: Vec<u8>,
-    /// The end of what was printed
+    /// The end of the console's text
     recent: Vec<u8>,
 }
 

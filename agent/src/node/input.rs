@@ -25,7 +25,7 @@ pub enum Order {
     Start {
         t0_ns: i64,
     },
-    /// The run ends now, with what it has recorded.
+    /// The run ends now, with its records so far.
     Stop {},
     /// Send what was recorded.
     Fetch {},

@@ -81,14 +81,14 @@ fn restore_left() -> Result<Option<String>> {
     let failed = state.restore();
     if !failed.is_empty() {
         bail!(
-            "an earlier agent was killed here, and what it has changed cannot be restored: {}",
+            "an earlier agent was killed here, and its changes cannot be undone: {}",
             failed.join("; ")
         );
     }
     remove_dir(&state.dir);
     forget();
     Ok(Some(
-        "an earlier agent was killed here; what it had changed is as it was".to_string(),
+        "an earlier agent was killed here; its changes have been undone".to_string(),
     ))
 }
 

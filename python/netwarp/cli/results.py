@@ -1,4 +1,4 @@
-"""Commands on results, and what they print: the table, the expectations, the figures."""
+"""Commands on results, and their output: the table, the expectations, the figures."""
 
 import sys
 from dataclasses import asdict, replace

@@ -40,7 +40,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite of test cases, with what was printed on standard output and standard error."""
+    """A suite of test cases, with the text on standard output and standard error."""
 
     name: str
     cases: Sequence[Case]

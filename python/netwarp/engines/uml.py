@@ -79,7 +79,7 @@ class UmlEngine:
 
     @property
     def spec(self) -> EngineSpec:
-        """This engine with the kernel of this digest, and what runs may read."""
+        """This engine with the kernel of this digest, and the paths that runs may read."""
         return EngineSpec(NAME, EngineOptions(BY_DIGEST + self.kernel.digest, self.read))
 
     @property

@@ -121,7 +121,7 @@ def _ms(value: int | None, of_a_ms: float) -> float | None:
 
 
 def _changes(states: Iterator[tuple[int, dict[str, Json]]]) -> Iterator[_Event]:
-    """The metrics that differ from what was logged before; those that are absent stay as they were."""
+    """The metrics that differ from those logged before; absent ones stay unchanged."""
     known: dict[str, Json] = {}
     for at_ns, state in states:
         new = {name: value for name, value in state.items() if value is not None and known.get(name) != value}

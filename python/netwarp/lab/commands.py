@@ -217,7 +217,7 @@ def _veth_lines(end: LabEnd, link: LabLink) -> list[str]:
 
 
 def _device_lines(end: LabEnd, link: LabLink) -> list[str]:
-    """The end of a link that is a device, as a comment, and what can be set with commands."""
+    """The end of a link that is a device, as a comment, and the commands for settings that have one."""
     ring = f", ring of {link.ring_pkts}" if link.ring_pkts > 1 else ""
     return [
         f"# {end.interface} on {end.node}, index {end.index}, address {end.mac}, mtu {link.mtu}: a wire, "

@@ -1,7 +1,7 @@
 """An estimate of the disk that runs need: rows of each kind of table, by the bytes of a row that were measured.
 
 A flow sends what its kind offers, or else what the slowest link of its path carries. If the flows that react to
-congestion ask more of a link than it carries, each gets the same share of what it asked. A packet is a row at each
+congestion ask for more than a link carries, each gets the same share of its demand. A packet is a row at each
 queue that it passes. Every second data packet of TCP is acknowledged (delayed ACKs, RFC 1122, 4.2.3.2).
 """
 
@@ -45,7 +45,7 @@ _MOST_POINTS = 50
 
 @dataclass(frozen=True)
 class DiskUse:
-    """Estimated bytes: of exact tables, of other tables, and of what every run keeps (captures, documents)."""
+    """Estimated bytes: of exact tables, of other tables, and of files that every run keeps (captures, documents)."""
 
     exact: float = 0.0
     others: float = 0.0

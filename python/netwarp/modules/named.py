@@ -195,7 +195,7 @@ def is_shipped(module: Module) -> bool:
 
 
 _REPLACED = {name: "BBRv2 was replaced by BBRv3 in 2023 (docs/bbr.md)" for name in ("bbr2", "bbrv2")}
-"""Congestion controls that never were in Linux, and what replaced them."""
+"""Congestion controls that never were in Linux, and their replacements."""
 
 
 def in_gallery(kind: str, name: str) -> str:

@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """The look of the whole, its sentences, runs by status, lines, and what was left out."""
+    """The look of the whole, its sentences, runs by status, lines, and omissions."""
 
     look: Look
     headline: str

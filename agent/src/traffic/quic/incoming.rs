@@ -68,7 +68,7 @@ impl Incoming {
 /// The received parts of a stream.
 #[derive(Default)]
 struct Stream {
-    /// The end of what can be read in order.
+    /// The end of the data that can be read in order.
     next: u64,
     /// The ranges received beyond gaps: begin → end.
     beyond: BTreeMap<u64, u64>,

@@ -1,4 +1,4 @@
-"""The runs that a figure shows side by side, with what has been read of each."""
+"""The runs that a figure shows side by side, with the data that has been read from each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Checks of what carries a link's packets: what only a device has (plans, a ring), and what it does not have."""
+"""Checks of a link's wire: properties that only a device has (plans, a ring), and those that it lacks."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _EVEN = {kind: defaults(rate="100mbit", delay="1ms") for kind in ("access", "bac
 
 @dataclass(frozen=True)
 class Shape:
-    """A generator: the `parameters` that it needs, the fields that its links have by default, and what makes it.
+    """A generator: the `parameters` that it needs, the default fields of its links, and the function that makes it.
 
     `check` says why these parameters cannot be, by the name of the parameter; empty if they can.
     """

@@ -10,7 +10,7 @@ from netwarp.verify.rows.networks import SEGMENT_BYTES, dumbbell, flow, plain_cu
 
 _WHOLE = (
     "a window is a whole number of packets and is cut to the lower one, and in each period there is a round trip of "
-    "repair without growth, of which the formula knows nothing"
+    "repair without growth, which the formula ignores"
 )
 _PLAIN = plain_cubic("fast_convergence", after="40")
 """The formula has no fast convergence (RFC 9438, section 4.7), which asks whether a peak is below the one before. It is

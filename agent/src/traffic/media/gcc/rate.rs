@@ -9,7 +9,7 @@ const WINDOW_NS: i64 = 500_000_000;
 /// The factor β of a decrease.
 const DECREASE: f64 = 0.85;
 const INCREASE_PER_S: f64 = 1.08;
-/// The rate grows to this multiple of what arrives.
+/// The rate grows to this multiple of the arriving rate.
 const MOST_OF_RECEIVED: f64 = 1.5;
 /// The share of a new value in the average of rates at over-use: 1 − 0.95.
 const NEW_SHARE: f64 = 0.05;

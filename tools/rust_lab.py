@@ -2,8 +2,8 @@
 kind of flow, by the classes of `flows/`: `agent/src/traffic/fields.rs`.
 
 Classes become structs without the `Lab` of their name, literals and unions the enum of the name that their module gives
-them. A number has the smallest type of Rust that holds the bounds of its quantity. An engine gets all fields, so there
-are no defaults; what is found after a run does not exist here.
+them. A number has the smallest type of Rust that holds the bounds of its quantity. An engine gets all fields, so
+there are no defaults; fields that are found after a run do not exist here.
 """
 
 from __future__ import annotations

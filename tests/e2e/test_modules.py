@@ -49,7 +49,7 @@ def test_a_fixed_window_gives_the_round_trip_that_it_must(tmp_path: Path, window
     """W packets in flight at 10 Mbit/s: W x 1514 x 8 / 10^7 s, on any path.
 
     An ACK covers two packets, and releases two: the second of them completes the window, the first has one packet less
-    before it. A sample is of the newest packet that an ACK covers, which may be either.
+    before it. A sample is from the newest packet that an ACK covers, which may be either.
     """
     answer = run(tmp_path, "--set", f'flows.bulk.cc="file:tcp_template.c window={window}"')
     assert answer.code == 0, answer.err

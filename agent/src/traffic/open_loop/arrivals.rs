@@ -1,6 +1,6 @@
 //! The arrivals of an open-loop flow: when each transfer begins and how many bytes it has. They are drawn before the run
 //! begins, from the flow's seed alone, by both ends: times and sizes come from separate random streams, so that a change
-//! of one does not change the other.
+//! in one does not affect the other.
 
 use anyhow::{Context, Result, bail, ensure};
 

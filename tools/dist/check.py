@@ -25,7 +25,7 @@ _PT_INTERP = 3
 
 
 def problems(directory: Path, forbidden: Mapping[str, str]) -> Iterator[str]:
-    """Find what is wrong with the wheels of a release; `forbidden` are texts that no file may have, and their names."""
+    """Find faults of the wheels of a release; `forbidden` are texts that no file may have, and their names."""
     wheels = {path.name.partition("-")[0]: path for path in sorted(directory.glob("*.whl"))}
     if missing := [name for name in NAMES if name not in wheels]:
         yield f"there is no wheel of {' and '.join(missing)}"

@@ -33,7 +33,7 @@ _GLIBC = 28
 
 
 def requirements(lock: str, python: str) -> Iterator[str]:
-    """Yield what runs netwarp on this version of Python, as pip reads it, from the text of requirements.lock.
+    """Yield the requirements of netwarp on this version of Python, in pip's syntax, from the text of requirements.lock.
 
     Conditions are evaluated here, because pip evaluates them for the Python that it runs on.
     """

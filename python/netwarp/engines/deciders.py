@@ -92,7 +92,7 @@ class Decider:
         return f" ({how}{f'; it printed: {last}' if last else ''})"
 
     def close(self) -> None:
-        """End the program with all that it started, and close what is open."""
+        """End the program with all that it started, and close its files."""
         os.close(self.machine_end)
         if self.process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):

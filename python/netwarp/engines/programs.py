@@ -256,7 +256,7 @@ def _has_loader(path: Path) -> bool:
 
 
 def _output_of(*command: str | Path, timeout_s: float | None = None) -> str | None:
-    """Return what the command prints about a program's libraries; None if it fails. Raises TimeoutExpired."""
+    """Return the command's output about a program's libraries; None if it fails. Raises TimeoutExpired."""
     output = subprocess.run(
         command,
         # The environment of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).

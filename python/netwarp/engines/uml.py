@@ -332,7 +332,7 @@ def _compiler(scenario: Scenario) -> Mapping[str, str]:
 
 
 def _interpreter(scenario: Scenario) -> Mapping[str, str]:
-    """Return what decides the answers of Python programs beside their files, if a scenario names programs."""
+    """Return the identity of Python for programs beside their files, if a scenario names programs."""
     return interpreter() if names_programs(scenario.source.data) else {}
 
 

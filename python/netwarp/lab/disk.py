@@ -1,7 +1,7 @@
 """An estimate of the disk that runs need: rows of each kind of table, by the bytes of a row that were measured.
 
-A flow sends what its kind offers, or else what the slowest link of its path carries. If the flows that react to
-congestion ask for more than a link carries, each gets the same share of its demand. A packet is a row at each
+A flow sends the load that its kind offers, or else the capacity of the slowest link of its path. If the flows that
+react to congestion ask for more than a link carries, each gets the same share of its demand. A packet is a row at each
 queue that it passes. Every second data packet of TCP is acknowledged (delayed ACKs, RFC 1122, 4.2.3.2).
 """
 
@@ -65,8 +65,8 @@ class DiskUse:
 class PlanUse:
     """Estimated bytes of a plan.
 
-    `kept`: what remains of all runs; `by_keep`: the same if all of them kept this. `largest`: the largest run while it
-    is made, with all of its tables.
+    `kept`: the size that remains of all runs; `by_keep`: the same with each choice of `keep`. `largest`: the largest
+    run while it is made, with all of its tables.
     """
 
     kept: float

@@ -501,7 +501,7 @@ class Lab(LabObject):
 
     @property
     def has_output(self) -> bool:
-        """Whether what its command prints is the run's."""
+        """Whether the output of its command is the run's."""
         return self.exec is not None
 
     @property
@@ -511,7 +511,7 @@ class Lab(LabObject):
 
     @property
     def takes_host_time(self) -> bool:
-        """Whether what its command computes takes as long as on the host."""
+        """Whether its command's computing takes as long as on the host."""
         return self.exec is not None and self.exec.compute
 
 

@@ -68,7 +68,8 @@ def _kind(link: Link, titles: Mapping[str, str], alone: set[str]) -> object:
 
 
 def _of_group(direction: LinkDirection, titles: Mapping[str, str]) -> LinkDirection:
-    """A direction between groups, without what differs from link to link: by default, the queue depends on flows."""
+    """A direction between groups, without properties that differ from link to link: by default, queues depend on
+    flows."""
     source, target = titles[direction.source], titles[direction.target]
     return replace(direction, source=source, target=target, interface="", queue=None, raw=())
 

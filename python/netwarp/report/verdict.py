@@ -15,7 +15,7 @@ _STATUSES = (*WRITTEN, RunStatus.MISSING)
 
 @dataclass(frozen=True)
 class Line:
-    """One judged statement: its look, what was judged, what was found."""
+    """One judged statement: its look, its subject, and the finding."""
 
     look: Look
     word: str

@@ -153,7 +153,8 @@ def json_text(assessment: Assessment, release: str) -> str:
 
 
 def junit(assessment: Assessment) -> list[JunitSuite]:
-    """A suite for each group and subject: harm and concern are failures, failed runs errors; what waits is skipped."""
+    """A suite for each group and subject: harm and concern are failures, failed runs errors; waiting measures are
+    skipped."""
     return [
         JunitSuite(f"{subject.name}: {group}", [_case(one, subject.name, assessment) for one in judged])
         for subject in assessment.subjects

@@ -214,7 +214,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}
-    # What arrives at the sockets of QUIC are its packets, not the data in them.
+    # The sockets of QUIC receive its packets, not the data in them.
     arrived, readable = load_arrivals(run, tuple(flow for flow in description.flows if flow.id not in quics))
     own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
     own |= {flow_id: one.arrived for flow_id, one in quics.items() if one.arrived}

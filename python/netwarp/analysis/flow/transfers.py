@@ -54,7 +54,7 @@ def load_transfers(run: RunDir) -> dict[int, Transfers]:
     """Load exchanges by flow id, for flows that began any, and for all that make requests."""
     if run.state("transfers") is StreamState.MISSING:
         return {}
-    # What began in time may go on after its flow's time if it has its own connection.
+    # A transfer that began in time may go on after its flow's time if it has its own connection.
     whole_ns = run.description.duration_ns
     ends = {
         flow.id: whole_ns if flow.kind.new_connections else min(flow.end_ns, whole_ns) for flow in run.description.flows

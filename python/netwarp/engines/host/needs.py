@@ -33,7 +33,7 @@ def impairments(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
 
 
 def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
-    """Find what only netwarp's own kernel has: the place, and a sentence."""
+    """Find features that only netwarp's own kernel has: the place, and a sentence."""
     instead = "netwarp's own kernel; use the engine uml"
     match section:
         case Link():

@@ -21,7 +21,7 @@ _NO_DEVICE = "leave out `wire`, so that netem carries its packets"
 
 
 def check_wire(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
-    """Check that what carries the packets of this link has all that the scenario gives it."""
+    """Check that this link's wire has all properties that the scenario gives it."""
     keys: Keys = ("links", name)
     if link.wire == "device":
         yield from _check_device(keys, link)

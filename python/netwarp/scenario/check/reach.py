@@ -1,4 +1,4 @@
-"""Reachability: whether packets can get from one node to another, and if not, what is missing."""
+"""Reachability: whether packets can get from one node to another, and if not, the missing part."""
 
 from __future__ import annotations
 

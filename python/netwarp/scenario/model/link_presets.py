@@ -1,4 +1,4 @@
-"""Presets of links: what users are connected by, from the provider (the first end) to the user (the second).
+"""Presets of links: access lines of users, from the provider (the first end) to the user (the second).
 
 Each number has its source beside it; docs/scenario.md shows this table. The traces are models
 (`netwarp.traces.generate`).

@@ -1,4 +1,4 @@
-"""Interference between arms: flows of both share links, so that treating some changes what the others get.
+"""Interference between arms: flows of both share links, so that treating some affects the others.
 
 An experiment estimates the effect of treating all by the difference between its arms. That is right only if what a flow
 gets does not depend on the arms of others (the stable unit treatment value assumption; D. B. Rubin: JASA 75, 1980). On

@@ -1,7 +1,7 @@
 """The commands of an experiment on a host: they set each arm's congestion control, restore it, and record.
 
-`congctl` of a route is what a connection begins with, on either side (ip-route(8); `tcp_ca_dst_init()` for those
-that the host opens, `tcp_ca_openreq_child()` for those that it accepts). A program that chooses a control itself
+`congctl` of a route is the control that a connection begins with, on either side (ip-route(8); `tcp_ca_dst_init()` for
+those that the host opens, `tcp_ca_openreq_child()` for those that it accepts). A program that chooses a control itself
 (TCP_CONGESTION) keeps its choice, and so does a connection that existed before.
 """
 
@@ -67,7 +67,7 @@ def write_scripts(experiment: Experiment, folder: Path) -> None:
 
 
 def record_command(experiment: Experiment, host: str) -> str:
-    """The command that records what `netwarp ab analyse` needs."""
+    """The command that records the data that `netwarp ab analyse` needs."""
     condition = f" {quote(experiment.filter)}" if experiment.filter else ""
     return f"netwarp watch{condition} --interval 1s -o {quote(f'./{host}.arrow')}"
 

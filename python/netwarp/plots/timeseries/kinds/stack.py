@@ -78,7 +78,7 @@ def _parts(run_set: RunSet) -> Iterator[RunSet]:
 
 
 def _bare(row: FigureSpec, limits: tuple[float, float]) -> FigureSpec:
-    """A spec without what has no room in one row of several."""
+    """A spec without the parts for which a row among several has no room."""
     return replace(row, limits=limits, schedules=(), left_out=())
 
 

@@ -235,9 +235,9 @@ def test_the_choice_of_subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for wrong, said in (
         (["reno", "reno"], '"reno" is given twice'),
         (["file:./y.c"], '--cc "file:./y.c": .* cannot be read'),
-        ([""], '--cc "": a congestion control is a name'),
-        (["file:"], '--cc "file:": a congestion control is a name'),
-        (["renö"], '--cc "renö": a congestion control is a name'),
+        ([""], '--cc "": a congestion control is one of the kernel'),
+        (["file:"], '--cc "file:": a congestion control is one of the kernel'),
+        (["renö"], '--cc "renö": a congestion control is one of the kernel'),
     ):
         with pytest.raises(SelectionError, match=said):
             controls(wrong)

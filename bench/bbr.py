@@ -21,7 +21,7 @@ from tests.e2e.e2e_scenarios import dumbbell
 
 SEEDS = 6
 BUFFERS_PKTS = {0.25: 21, 0.5: 41, 1: 83, 2: 165, 4: 330, 8: 660, 16: 1320}
-"""By their share of the BDP: 25 Mbit/s × 40 ms are 82.6 packets of 1,514 bytes."""
+"""Buffer sizes by their share of the BDP: 25 Mbit/s × 40 ms are 82.6 packets of 1,514 bytes."""
 QUEUE = "links.bottleneck.queue"
 FALL_S, RISE_S = 15.0, 45.0
 LONG_MS = 200
@@ -83,7 +83,7 @@ def _cell(values: Sequence[float]) -> Cell:
 
 
 def coexistence(study: nw.Study) -> dict[float, dict[str, Cell]]:
-    """For each buffer BBR's share (%), the queue's mean sojourn time (ms), and each flow's dropped packets."""
+    """BBR's share (%), the queue's mean sojourn time (ms), and each flow's dropped packets, for each buffer."""
     wanted = {
         "share": ("bbr", "share_pct"),
         "wait": ("bottleneck:r1", "sojourn_ms_mean"),
@@ -101,7 +101,7 @@ def coexistence(study: nw.Study) -> dict[float, dict[str, Cell]]:
 
 
 def reaction(run: nw.Run) -> dict[str, float]:
-    """Of one run through the step: waits in any queue, drops, and when the flow filled the link again."""
+    """The reaction of one run to the step: waits in any queue, drops, and when the flow filled the link again."""
     packets, arrivals = run.scan("packets").collect(), run.scan("arrivals").collect()
     left = packets.filter(pl.col("dequeue_ns") > FALL_S * _SECOND_NS).with_columns(
         wait_ms=(pl.col("dequeue_ns") - pl.col("enqueue_ns")) / 1e6

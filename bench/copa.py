@@ -1,4 +1,4 @@
-"""Copa's queue over a grid of paths: alone and with a second Copa, within a factor of two of what the paper derives.
+"""Copa's queue over a grid of paths: alone and with a second Copa, within a factor of two of the paper's law.
 
 `python -m bench.copa [SEEDS]` runs the grid (three seeds by default), prints the means in packets beside the law, and
 exits with 1 if one of them is outside. The law: the queue swings between 0 and 2.5 packets for each of 1/delta of all

@@ -24,7 +24,7 @@ DISTRIBUTIONS: dict[str, tuple[float, Draw]] = {
     "exponential": (1.0, lambda random, shape: random.exponential(1, shape)),
     "lognormal": (exp(0.5), lambda random, shape: random.lognormal(0, 1, shape)),
 }
-"""By name: the mean of a value, and a function that draws values."""
+"""Distributions by name: the mean of a value, and a function that draws values."""
 SEEDS = (3, 6, 20)
 METRICS = 10
 """Number of metrics compared at once; half of each one's variation is common to all."""

@@ -17,7 +17,7 @@ SEEDS = 20
 
 
 def _scenario(rate: str, duration: str, *lines: str) -> str:
-    """A flow with these lines, over a link on which each connection has a queue of its own."""
+    """A flow with these lines, over a link on which each connection has its own queue."""
     flow = "\n".join(["[flows.web]", 'from = "h1"', 'to = "h2"', 'tool = "open_loop"', *lines])
     return dumbbell(rate=rate, duration=duration, delay="100us", queue=FAIR, flows=flow, name="open-loop")
 

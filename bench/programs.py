@@ -66,7 +66,7 @@ class Number:
 @dataclass(frozen=True)
 class Program:
     """A script of the folder: what it shows, its packages, its preparation on the host (a shell command in its
-    working directory), and what it `needs` that netwarp or the host lacks."""
+    working directory), and its `needs` that netwarp or the host lacks."""
 
     name: str
     what: str

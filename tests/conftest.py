@@ -23,7 +23,7 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage from here on, of what the tests themselves make."""
+    """From here on, collect only garbage that the tests make."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()

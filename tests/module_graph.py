@@ -1,4 +1,4 @@
-"""Which file imports which: in the Python package, and in a Rust crate as far as `use` and paths tell."""
+"""The imports among files: of the Python package, and of a Rust crate as far as `use` and paths tell."""
 
 from __future__ import annotations
 

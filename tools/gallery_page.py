@@ -13,7 +13,7 @@ from netwarp.scenario import shipped_scenarios
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What the gallery says about a scenario: the question that it answers, its page in docs/, and a picture of it.
+    """A scenario's entry in the gallery: the question that it answers, its page in docs/, and a picture of it.
 
     The picture is the name of a file in docs/images, without its ending.
     """

@@ -55,7 +55,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 
 
 def stale() -> list[str]:
-    """The files that differ from what their sources generate."""
+    """The files that differ from those that their sources generate."""
     return [name for name, make in GENERATED.items() if _content(name) != make()]
 
 

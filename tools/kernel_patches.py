@@ -24,7 +24,7 @@ CONTEXT = 3
 """Lines of context around a change, as in git; fewer where the series differ."""
 
 CHECKPATCH = ("perl", "scripts/checkpatch.pl", "--no-tree", "--terse", "--show-types", "--no-summary", "--no-signoff")
-"""Who sends a patch signs it off: that line is not netwarp's to write."""
+"""The sender of a patch signs it off; netwarp does not write that line."""
 UNAVOIDABLE: Mapping[str, str] = {
     "ALLOC_WITH_SIZEOF": "kzalloc_obj(), which later series have, is not in 6.1 and 6.12",
     "ARRAY_SIZE": "code for the host's side, which has no such macro",
@@ -54,7 +54,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)\n")
 
 @dataclass(frozen=True)
 class Step:
-    """What a patch does to a series: the text of each file before and after."""
+    """A patch applied to a series: the text of each file before and after."""
 
     before: Mapping[str, str]
     after: Mapping[str, str]
@@ -167,7 +167,7 @@ def unpacked(series: str, place: Path) -> Path:
 
 
 def findings(kernel: Path, known: Sequence[str]) -> Iterator[str]:
-    """What checkpatch of a kernel's source says of the patches and files of all `known` series."""
+    """The findings of a kernel's checkpatch in the patches and files of all `known` series."""
     patches = sorted({path for series in known for path in patches_of(TREE, series)})
     files = sorted({path for series in known for path in files_of(TREE, series).values()})
     for kind, paths in ([], patches), (["--file"], files):
@@ -186,7 +186,7 @@ def leave(series: str, source: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Check the patches, or write them. Exits with what is wrong."""
+    """Check the patches, or write them. Exits with the faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--refresh", action="store_true", help="apply with fuzz, and write the patches as they apply")
     parser.add_argument("--tree", type=Path, metavar="DIR", help="leave the series there, a git repository each")
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _wrong(known: Sequence[str], refresh: bool, tree: Path | None) -> list[str]:
-    """What is wrong with the patches, which `refresh` writes. Raises KernelError without a source."""
+    """Faults of the patches, which `refresh` corrects. Raises KernelError without a source."""
     users: dict[Path, list[Step]] = {}
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:

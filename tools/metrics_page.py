@@ -11,7 +11,7 @@ A metric is a row of `summary.parquet` and `metrics.parquet`: scope, name, metri
 scenario's `warmup` to the end of the run; a flow's metric covers the part of the window in which the flow was active. A
 quantity that was not measured has no row. States (RTT, windows, lengths) are weighted by time; packets and transfers
 count once each. Percentiles are of type 1 (Hyndman and Fan 1996): the smallest value that p % of the values do not
-exceed. The flows of a group have rows of their own (`bulk.0` …) and a common one (`bulk`), for which totals are added,
+exceed. The flows of a group have their own rows (`bulk.0` …) and a common one (`bulk`), for which totals are added,
 and states, packets and transfers are pooled."""
 
 _ON_GOODPUT = """\

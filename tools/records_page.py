@@ -70,7 +70,7 @@ _HOW_MUCH = f"""
 `netwarp show` estimates the disk that a plan needs, and `netwarp run` says so before it begins if the disk has less
 room than the runs that are missing will take. The estimate is made from the plan alone. A flow sends what its kind
 offers (its rate, its size, a response after each pause), or else what the slowest link of its path carries at its
-mean rate; if flows of TCP ask for more than a link carries, each gets the same share of what it asked. A packet has a
+mean rate; if flows of TCP ask for more than a link carries, each gets the same share of its demand. A packet has a
 row at each queue of its path, and every second data packet of TCP and QUIC is acknowledged. Rows take {PACKET_BYTES}
 bytes in `packets`, {ACK_BYTES} in `acks`, {ARRIVAL_BYTES} in `arrivals`, {DATAGRAM_BYTES} in `datagrams`,
 {QUIC_ACK_BYTES} in `quic_acks`, {QUIC_ARRIVAL_BYTES} in `quic_arrivals`, {SOCKET_BYTES} in `sockets`, and

@@ -38,7 +38,7 @@ STATED = {
     "examples/ci/github.yml": r"netwarp@v",
     "action.yml": r"netwarp==",
 }
-"""What is in front of netwarp's version in each file that states it: the first is the source, and the others agree."""
+"""The text before netwarp's version in each file that states it: the first is the source, and the others agree."""
 _PUBLISH = """\
 Everything is in {out}, and nothing has left this machine. To publish it:
   git push origin {branch} v{version}
@@ -169,7 +169,7 @@ def release(repository: Repository, version: str, build: Callable[[], bool], day
 
 
 def preview(repository: Repository, version: str, day: str) -> str:
-    """What a release would change, in words. Raises ReleaseError."""
+    """The changes that a release would make, in words. Raises ReleaseError."""
     refuse(repository, version)
     texts = repository.with_version(version)
     changed = [name for name, text in texts.items() if text != repository.read(name)]

@@ -1,4 +1,4 @@
-"""What the agent has alike with netwarp: numbers (`agent/src/constants.rs`), how runs end (`agent/src/end.rs`)."""
+"""Write what the agent shares with netwarp: numbers (`agent/src/constants.rs`), ends of runs (`agent/src/end.rs`)."""
 
 import json
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 kind of flow, by the classes of `flows/`: `agent/src/traffic/fields.rs`.
 
 Classes become structs without the `Lab` of their name, literals and unions the enum of the name that their module gives
-them. A number has the smallest type of Rust that holds the bounds of its quantity. An engine gets all fields, so there
-are no defaults; what is found after a run does not exist here.
+them. A number has the smallest type of Rust that holds the bounds of its quantity. An engine gets all fields, so
+there are no defaults; fields that are found after a run do not exist here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _lines() -> Iterator[str]:
 
 
 def _kinds() -> list[Any]:
-    """What has a type of its own in the lab, each after the object that it is first seen in."""
+    """The types that get a definition in the lab, each after the object that first refers to it."""
     found: list[Any] = []
 
     def visit(kind: Any) -> None:
@@ -193,7 +193,7 @@ def _annotated(base: Any, about: Sequence[Any]) -> str:
 
 
 def _integer(about: Sequence[Any]) -> str:
-    """By the bounds of a quantity. A field may narrow these; the type stays that of its quantity."""
+    """The Rust type by the bounds of a quantity. A field may narrow these; the type stays that of its quantity."""
     least: int | None = None
     beyond: int | None = None
     for bound in _bounds(about[:1]):

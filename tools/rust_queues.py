@@ -1,4 +1,4 @@
-"""What queueing disciplines report about their inner state as `agent/src/record/queue_variables.rs`."""
+"""Write the variables of queueing disciplines' inner state as `agent/src/record/queue_variables.rs`."""
 
 import json
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from netwarp.store.queue_variables import REPORTED, Reported, Variable
 
 _HEAD = """\
-//! What queueing disciplines report about their inner state. Made by `make generate` from
+//! Variables of queueing disciplines' inner state. Made by `make generate` from
 //! `python/netwarp/store/queue_variables.py`.
 
-/// What a variable describes.
+/// The part of a discipline that a variable describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Discipline,

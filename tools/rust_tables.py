@@ -19,7 +19,7 @@ VALUES = {
     "bool": ("bool", "Boolean"),
     "utf8": ("&'r str", "String"),
 }
-"""For each column type, the type of a row's value and Arrow's builder."""
+"""The type of a row's value and Arrow's builder, for each column type."""
 CODES: Mapping[str, tuple[str, Mapping[Any, str]]] = {
     "fate": ("The fate of a packet in a queue (`packets.arrows`).", FATES),
     "usage": ("The use of a path that an over-use detector sees (`rate_control.arrows`).", USAGES),

@@ -1,4 +1,4 @@
-"""What a wire of the lab does and sets in netem, by the records of its properties: `agent/src/wire.rs`."""
+"""Write the effects of a lab's wire and its netem options, by the records of its properties: `agent/src/wire.rs`."""
 
 from collections.abc import Iterator
 

@@ -203,7 +203,7 @@ def _link_presets() -> Iterator[str]:
     yield ""
     yield "### Presets of links: `like`"
     yield ""
-    yield "A link's own fields replace those of its preset; a rate of its own replaces the preset's trace, and a trace"
+    yield "A link's own fields replace those of its preset; its rate replaces the preset's trace, and a trace"
     yield "the rate. `forward` is the direction to the user."
     yield ""
     yield "| preset | fields | source |"

@@ -27,7 +27,7 @@ _SOURCE = "linux-source-6.12"
 
 
 def pinned() -> dict[str, str]:
-    """What `make dist` takes: the version of Linux's source, and the SHA-256 (hex) of the tools' list."""
+    """The inputs of `make dist`: the version of Linux's source, and the SHA-256 (hex) of the tools' list."""
     packages = dict(line.split() for line in (ROOT / "packaging/root.txt").read_text().splitlines())
     return {_SOURCE: packages[_SOURCE], PINS.name: hashlib.sha256(PINS.read_bytes()).hexdigest()}
 

@@ -24,10 +24,38 @@ PATTERNS = {
     r"none of none": "None if empty; None if missing",
     r"whoever": "the caller, the user, the one who",
     r"somebody": "the user, another program: name who",
-    r"what (?:came|became) of": "the noun: the result, the fate",
+    r"what (?:came|became|has become) of": "the noun: the result, the fate",
+    r'(?:"""(?:what|why|so many|of|by which|whose|who)|//[/!] (?:what|so many))(?= )': "begin with a verb or a noun",
+    r"of (?:its|their) own(?m:(?=\s*[.,;:)|\"`]|$))": "its own X, or a separate X",
+    r"(?<!there )(?:is|are) no(?= (?!longer|more|less|other|such|faster|slower|secret))": "is not a",
+    r"hears? of": "learns of, gets",
+    r"nobody(?= (?:else|has|is|reads|waits|asks|knows|needs|measures|would))": "no program, no flow: name who",
+    r"as (?:an?|the|its|netem's) \w+ ha(?:s|ve) (?:it|them)": "in the X's form or syntax",
+    r"(?:is|are) of the(?! (?:same|kind|form|order|size|type))": "belongs to, applies to, is from",
+    r"(?:knows?|speaks?|said) of": "about; applies to",
+    r"of the user's(?m:(?=[.,;:)]|$))": "the user's X",
     r"in (?:one|the same) instant": "at the same instant",
     r"(?:lies|stands) in(?! (?:the (?:way|place)|for)\b)": "is in",
 }
+
+KNOWN = {
+    "agent/src/traffic/http/body.rs": 1,
+    "agent/src/traffic/http/client.rs": 1,
+    "agent/src/traffic/http/endpoint.rs": 1,
+    "agent/src/traffic/http/log.rs": 2,
+    "agent/src/traffic/http/mod.rs": 2,
+    "agent/src/traffic/http/transport.rs": 1,
+    "docs/records.md": 3,
+    "docs/scenario.md": 1,
+    "python/netwarp/flows/http.py": 2,
+    "python/netwarp/gallery/program/vivace.py": 1,
+    "python/netwarp/policy.py": 1,
+    "python/netwarp/store/kernel_tables.py": 1,
+    "python/netwarp/store/summary.py": 1,
+    "python/netwarp/store/table.py": 1,
+}
+"""The findings that a file may have. The bytes of programs are a part of a run's identity; the other files are still to
+be read."""
 _PATTERN = re.compile("|".join(rf"(?P<p{n}>(?<![A-Za-z]){one}(?![a-z]))" for n, one in enumerate(PATTERNS)), re.I)
 
 _ANYWHERE = [re.compile(one) for one in PATTERNS]
@@ -40,15 +68,20 @@ def findings(root: Path = ROOT) -> Iterator[str]:
         name = str(path.relative_to(root))
         if name in ("CHANGELOG.md", "STYLE.md") or any(part in name for part in _LEFT):
             continue
-        text = path.read_text()
-        # A search for each pattern in small letters takes a tenth of the time of `_PATTERN` on each line.
-        small = text.lower()
-        if not any(one.search(small) for one in _ANYWHERE):
-            continue
-        for number, line in enumerate(text.splitlines(), 1):
-            for found in _PATTERN.finditer(line):
-                wanted = list(PATTERNS.values())[int(str(found.lastgroup)[1:])]
-                yield f'{name}:{number}: "{found[0]}": {wanted}'
+        found = list(_in_text(path.read_text()))
+        if len(found) > KNOWN.get(name, 0):
+            yield from (f"{name}:{one}" for one in found)
+
+
+def _in_text(text: str) -> Iterator[str]:
+    # A search for each pattern in small letters takes a tenth of the time of `_PATTERN` on each line.
+    small = text.lower()
+    if not any(one.search(small) for one in _ANYWHERE):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in _PATTERN.finditer(line):
+            wanted = list(PATTERNS.values())[int(str(found.lastgroup)[1:])]
+            yield f'{number}: "{found[0]}": {wanted}'
 
 
 if __name__ == "__main__":

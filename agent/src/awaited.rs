@@ -13,7 +13,7 @@ use crate::backend::Backend;
 use crate::lab::{Condition, Lab};
 use crate::time::{monotonic_ns, timer_at};
 
-/// A change of a scenario: the changes of ends that it consists of, which happen together.
+/// A change of a scenario: simultaneous changes of one or more ends.
 struct Step {
     condition: Condition,
     /// No ACK before this counts.
@@ -22,10 +22,10 @@ struct Step {
     changes: Vec<usize>,
 }
 
-/// The changes of one link, each of which waits for the one before.
+/// The changes of one link, each of which waits for its predecessor.
 struct Sequence {
     steps: VecDeque<Step>,
-    /// The condition of the first step, from the time on from which it counts.
+    /// The condition of the first step, once its time has come.
     probe: Option<File>,
 }
 
@@ -187,7 +187,7 @@ mod tests {
         for when in later.iter_mut().filter_map(|change| change.when.as_mut()) {
             when.number += 1;
         }
-        // Wherever they are in the lab, the numbers decide.
+        // The numbers decide, whatever the order in the lab.
         lab.changes.splice(0..0, later);
         let found = sequences(&lab);
         let numbers: Vec<u32> = found[0]

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub enum End {
     Ended,
-    /// By the user.
+    /// The user cancelled the run.
     Cancelled,
     TimeLimit,
     /// A program computed too long without a system call.

@@ -1,6 +1,6 @@
-//! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, queue
-//! and start time is in it. Unknown fields are errors, so that an old agent never runs half of a new lab. Its objects
-//! are made from the Python model; what they do is here.
+//! The resolved lab, which netwarp writes to `run.json`. Nothing is decided here: every address, index, port, queue and
+//! start time is in it. Unknown fields are errors, so that an old agent never runs half of a new lab. Its types are
+//! generated from the Python model; their methods are here.
 
 mod objects;
 mod settings;

@@ -59,7 +59,7 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Map<St
     Ok(facts)
 }
 
-/// A network with its flows, and what records them.
+/// A network with its flows and its recorders.
 pub struct Execution<'a> {
     network: &'a Network,
     lab: &'a Lab,

@@ -31,7 +31,7 @@ impl Skew {
     }
 }
 
-/// For tests only: sets how many nanoseconds this program's clocks are ahead from now on, and how many parts in a
+/// Sets, for tests only, how many nanoseconds this program's clocks are ahead from now on, and how many parts in a
 /// million they gain (`"OFFSET_NS DRIFT_PPM"`).
 pub fn skew_clocks(words: &str) -> Result<()> {
     let (offset, drift) = words.split_once(' ').context("two numbers")?;

@@ -1,6 +1,6 @@
 //! The programs that the agent itself runs in a lab: tc for queues, iperf3 for its flows, tcpdump for filters of
 //! captures. They are those of the Python package `netwarp_tools`, with their own loader, libraries and tables, so that
-//! a lab depends on nothing of the kind on its host. A scenario's own programs find those of the host, as always. On a
+//! a lab does not depend on the host's versions. A scenario's own programs find those of the host, as always. On a
 //! machine of an inventory the agent runs that machine's.
 
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ pub fn settle(place: PathBuf) {
     let _ = PLACE.set(place);
 }
 
-/// The words that start one of them: its loader with its libraries, or its name where PATH finds it.
+/// The command that starts one of them: its loader with its libraries, or its name if PATH finds it.
 pub fn words(name: &str) -> Vec<String> {
     words_in(PLACE.get().map(PathBuf::as_path), name)
 }

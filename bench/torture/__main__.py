@@ -149,7 +149,7 @@ def _warm() -> None:
 
 
 def _tree() -> str:
-    """Digest of what is attacked: netwarp's sources and programs, and the attacks themselves."""
+    """Digest of the attacked parts (netwarp's sources and programs) and of the attacks themselves."""
     digest = hashlib.sha256()
     places = (
         ROOT / "python" / "netwarp",

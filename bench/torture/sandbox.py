@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-PRECIOUS = "what nobody may touch\n"
+PRECIOUS = "must not be touched\n"
 _COLOURS = {"FORCE_COLOR", "CLICOLOR_FORCE", "NETWARP_KERNEL", "MPLCONFIGDIR"}
 
 

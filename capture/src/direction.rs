@@ -1,4 +1,4 @@
-//! One direction of a flow: counts of its packets, and what the other side's packets reveal about them.
+//! One direction of a flow: counts of its packets, and facts about them that the other side's packets reveal.
 
 use crate::distribution::Distribution;
 use crate::flags::Flags;

@@ -17,7 +17,7 @@ pub struct Distribution {
     origin: u64,
     least: u64,
     most: u64,
-    /// For each octave, the number of its table plus one; 0 if it has none
+    /// The number of each octave's table plus one; 0 if it has none
     tables: [u8; OCTAVES],
     counts: Vec<[u32; BUCKETS]>,
 }

@@ -11,7 +11,7 @@ from typing import NoReturn
 from netwarp.common.platforms import wrong_system
 
 _ENVIRONMENT = 4
-"""As in `netwarp.cli.common`, which only Linux can load."""
+"""The exit code of `netwarp.cli.common`, which only Linux can load."""
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def program() -> NoReturn:
         code = end.code
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads it: its command has said so
+        with contextlib.suppress(OSError, ValueError):  # closed, or not read any more: its command has said so
             stream.flush()
     os._exit(code)
 

@@ -74,7 +74,7 @@ def run(
 ) -> Study:
     """Run a scenario as `netwarp run` does, and return its result.
 
-    `source` is a shipped scenario's name, a path, or what `load_scenario` returned (then without `set` and `sweep`);
+    `source` is a shipped scenario's name, a path, or the result of `load_scenario` (then without `set` and `sweep`);
     `seeds` a number (5 is 1 to 5) or a list; `output` the result directory (default results/<name>-<UTC>), resumed if
     it holds the same plan; `engine` the engine of the runs (default "uml"); `read` paths that its programs may read
     beside the system's files and those in its own directory; `inventory` the machines of the engine "ssh"; `dask` the

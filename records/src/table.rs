@@ -206,7 +206,7 @@ impl Builder for StringBuilder {
     }
 }
 
-/// For each table, defines a module with its columns, the `Row` that a writer gives, and the `Rows` that collect them.
+/// Defines a module for each table: its columns, the `Row` that a writer gives, and the `Rows` that collect them.
 /// A line is `name: type of a row's value = builder, whether values may be absent, unit, meaning;`.
 macro_rules! tables {
     ($($(#[$about:meta])* $table:ident $(<$life:lifetime>)? {

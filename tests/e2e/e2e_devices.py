@@ -1,4 +1,4 @@
-"""What tests of links that are devices share: exact times of frames, and the driver's random numbers."""
+"""Helpers of tests of links that are devices: exact times of frames, and the driver's random numbers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _mixed(x: int) -> int:
 
 
 def happens(seed: int, stream: str, numbers: Numbers, probability: float) -> NDArray[np.bool_]:
-    """Which of these frames a property with this probability happens to."""
+    """The frames that a property with this probability affects, as a mask."""
     return draws(seed, stream, numbers) < round(probability * 2**32)
 
 

@@ -43,7 +43,7 @@ LINE = {"rate": "5mbit", "rtt": "20ms", "traffic": "bulk 2, call 1", "duration":
 
 @dataclass(frozen=True)
 class Asked:
-    """An advice, the place of its results, and what was reported meanwhile."""
+    """An advice, the place of its results, and the progress reports."""
 
     advice: Advice
     place: Path
@@ -138,7 +138,7 @@ def test_the_headline_is_in_the_users_terms(asked: Asked) -> None:
 
 
 def test_every_seed_that_lacks_a_run_is_replaced(asked: Asked) -> None:
-    """Of a few hundred short runs some may be suspect; the verdict still has six seeds, the minimum for a claim."""
+    """Some of a few hundred short runs may be suspect; the verdict still has six seeds, the minimum for a claim."""
     assert asked.advice.against_now is not None
     assert asked.advice.against_now.p < 0.05
     counted = [one for one in asked.place.glob("final*/*/runs/*/status.json") if '"ok"' in one.read_text()]

@@ -19,11 +19,11 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(autouse=True)
 def _namespaces() -> None:
     if _run(*AS_FIRST, "true").returncode != 0:
-        pytest.skip("this machine lets nobody make a pid namespace")
+        pytest.skip("this machine does not allow pid namespaces")
 
 
 def test_as_the_first_process_it_reads_captures_as_ever(runs: Runs) -> None:
-    """As in a container: `docker run IMAGE netwarp pcap f`."""
+    """The program is the first process of a container: `docker run IMAGE netwarp pcap f`."""
     capture = '[record]\ncaptures = [{ at = "wire:h1" }]\n'
     run = runs(pair(flow("bulk", "bulk"), duration="1s", tail=capture))
     (file,) = (run.path / "captures").glob("*.pcap")

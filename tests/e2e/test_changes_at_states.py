@@ -66,7 +66,7 @@ def test_changes_of_a_link_happen_one_after_another(runs: Runs) -> None:
     second = first_ack_ns(run, pl.col("ca_state") == 3, first)
     third = first_ack_ns(run, large, second)
     assert [change.at_ns for change in run.description.changes] == [first, second, third]
-    # Utilisation is of what the link could carry at the rates that it had.
+    # Utilisation is relative to the capacity of the link at the rates that it had.
     room_bits = (first * 10 + (second - first) * 5 + (third - second) * 8 + (20 * 10**9 - third) * 10) / 1000
     sent = run.scan("packets").filter((pl.col("interface_index") == BOTTLENECK) & pl.col("dequeue_ns").is_not_null())
     sent_bits = 8 * sent.select(pl.col("packet_bytes").sum()).collect().item()

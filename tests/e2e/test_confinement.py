@@ -73,7 +73,7 @@ make the files of the host writable|mount -o remount,bind,rw /
 write after that|echo x > {home}/new || echo x > {home}/.ssh/id_rsa
 mount the home directory|mkdir -p /run/h && mount --bind {home} /run/h
 read there|cat /run/h/.ssh/id_rsa
-write by namespaces of its own|unshare -rm sh -c 'mount -o remount,bind,rw / && echo x > {home}/new'
+write by new namespaces|unshare -rm sh -c 'mount -o remount,bind,rw / && echo x > {home}/new'
 read by the first process of the run|cat /proc/1/root/{home}/.ssh/id_rsa
 read the environment of that process|grep -az . /proc/1/environ
 read what its user has in the environment|test -n "$A_SECRET"

@@ -56,7 +56,7 @@ def test_sctp_beside_tcp_is_what_its_receiver_counts(runs: Runs, link: str) -> N
     drops = run.scan("drops").filter(pl.col("tuple_id").is_in(tuples)).collect()
     at_nodes = drops.filter(pl.col("place") != Place.SENT)
     assert at_nodes.filter((pl.col("function") != "sctp_rcv") | (pl.col("packet_bytes") > 100)).is_empty(), (
-        "only what the server says of an association that is closed has no receiver"
+        "only the server's packets about a closed association have no receiver"
     )
 
 

@@ -52,7 +52,7 @@ def test_a_thousand_flows_at_a_gigabit(runs: Runs) -> None:
 
 
 def test_more_flows_than_the_host_can_hold_are_refused() -> None:
-    """Before the start, with the limit's name, its value, and what would be enough."""
+    """The error comes before the start, with the limit's name, its value, and a sufficient value."""
     flow = LabFlow(id=0, name="f", group="f", tool="bulk", source="10.0.0.1", destination="10.0.0.2", start_ns=0)
     reason = too_many_mappings(Lab(duration_ns=1, flows=(flow,) * max_mappings()))
     assert reason is not None

@@ -159,7 +159,7 @@ def test_a_timeout_is_a_state_of_loss(tmp_path: Path) -> None:
 
 
 def test_a_connection_without_an_rtt_says_zero(tmp_path: Path) -> None:
-    """Of a SYN that was sent twice no RTT is known (Karn's rule), without timestamps."""
+    """A SYN that was sent twice gives no RTT (Karn's rule) without timestamps."""
     states = states_under_loss(tmp_path, "50%", 'sysctl = { "net.ipv4.tcp_timestamps" = "0" }')
     assert {rtt for event, _, rtt in states if event == START} == {0}
 
@@ -332,7 +332,7 @@ serve(lambda: lambda state: Action(10))
 
 
 def test_a_program_has_no_system_calls_that_reach_beyond_its_files(tmp_path: Path) -> None:
-    """As a machine does not have them (SECURITY.md), although Landlock does not govern them."""
+    """Machines have no such calls either (SECURITY.md); Landlock does not govern them."""
     (tmp_path / "mine").write_text("mine")
     before = (tmp_path / "mine").stat()
     (tmp_path / "nosy.py").write_text(

@@ -108,7 +108,7 @@ def test_red_learns_that_a_device_was_idle(runs: Runs, wire: str) -> None:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_planned_losses_are_exact_to_the_packet(runs: Runs, plan: str, family: str) -> None:
-    """What the kernel sends by itself (MLD) does not count: the first packet is the flow's first."""
+    """Packets that the kernel sends by itself (MLD) do not count: the first packet is the flow's first."""
     sent = flow("cbr", "cbr", 'rate = "5mbit"', "packet_size = 1400", f'family = "{family}"')
     run = runs(pair(sent, link=f'{DEVICE}\nloss = {{ forward = "{plan}" }}', duration="5s"))
     packets = packets_of(run, "cbr").filter(fate=Fate.SENT)

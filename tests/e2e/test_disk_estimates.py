@@ -1,4 +1,4 @@
-"""The estimate of the disk that runs need is within a factor of two of what they take, and `show` states it."""
+"""The estimate of the disk that runs need is within a factor of two of the real size, and `show` states it."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_a_queue_that_duplicates(runs: Runs) -> None:
     text = routed(flows=CBR).replace('queue = "pfifo limit 1000"\n', "")
     run = runs(text + raw("bottleneck", "r1", "qdisc add dev {dev} root netem duplicate 10% limit 1000"))
     came, queued = passed(run, ACCESS_OUT), passed(run, BOTTLENECK)
-    assert queued - came == pytest.approx(came / 10, rel=0.4), "copies have rows of their own"
+    assert queued - came == pytest.approx(came / 10, rel=0.4), "copies have their own rows"
     assert by_place(run) == {}
 
 

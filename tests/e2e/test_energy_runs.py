@@ -1,4 +1,4 @@
-"""Energy of runs on the real engine: it changes no record, and agrees with what the traffic makes exact."""
+"""Energy of runs on the real engine: it changes no record, and agrees with values that are exact for the traffic."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_what_the_kernel_lacks_is_refused_before_the_start(
     answer = netwarp("run", scenario, *options, "-o", result)
     assert answer.code == 2, answer.err
     assert output in answer.err
-    assert answer.err.count(" cubic, ") + answer.err.count(" fq_codel, ") == 1, "what it has is said once"
+    assert answer.err.count(" cubic, ") + answer.err.count(" fq_codel, ") == 1, "its features are listed once"
     assert "it has " in answer.err
     assert "netwarp's gallery has " in answer.err
     assert not result.exists()

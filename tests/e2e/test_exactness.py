@@ -101,8 +101,8 @@ def test_a_clamped_window_decides_the_round_trip(runs: Runs, clamp: str) -> None
     run = runs(_clamped(CLAMPS[clamp]))
     acks = run.scan("acks").filter(pl.col("time_ns") >= 15 * 10**9).collect()
     (window_pkts,) = set(acks["snd_wnd_bytes"] // acks["mss_bytes"])
-    # An ACK covers two packets, and a sample is of the newest of them: of the second, which completes the window, or of
-    # the first alone if they are acknowledged separately. Kernels differ in how often that happens.
+    # An ACK covers two packets, and a sample is from the newest of them: from the second, which completes the window,
+    # or from the first if they are acknowledged separately. Kernels differ in how often that happens.
     packet_us = packet_ns(10**7) / 1000
     assert acks["rtt_us"].max() == pytest.approx(window_pkts * packet_us, rel=0.005)
     assert set((acks["rtt_us"].drop_nulls() / packet_us).round().to_list()) <= {window_pkts - 1, window_pkts}

@@ -32,7 +32,7 @@ START_S = datetime(2026, 1, 1, 0, 1, tzinfo=UTC).timestamp()
 DELAY_MS = round((15 - FRAME_MS) / 2, 1)
 """Each way, of the shipped scenario's bottleneck. Mininet's r1-eth1 delays packets by netem below htb, so that a
 packet waits for its turn and for its 5 ms at the same time: with five packets in the queue they add nothing, and of
-20 ms the path has 15. A wire of netwarp takes a frame's time for each frame; Mininet's has no rate of its own."""
+20 ms the path has 15. A wire of netwarp takes a frame's time for each frame; Mininet's has no rate."""
 
 
 AT_ONCE = ("--start-time", "0")
@@ -195,7 +195,7 @@ def mitigated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]
 
 
 def test_the_script_of_the_mitigation_orders_the_disciplines(mitigated: dict[str, list[float]]) -> None:
-    """As the assignments saw it, and as the shipped `mitigate` expects: CoDel's RTT is lowest and nearly flat, RED's is
+    """The order of the assignments and of the shipped `mitigate`: CoDel's RTT is lowest and nearly flat, RED's is
     between, tail drop's is seconds."""
     p95 = {name: rtts[len(rtts) * 95 // 100] for name, rtts in mitigated.items()}
     assert p95["codel"] < p95["red"] < p95["taildrop"]

@@ -25,7 +25,7 @@ static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME };
 
 static long long ns(struct timespec t) { return t.tv_sec * 1000000000LL + t.tv_nsec; }
 
-/* How far what the program reads is from what the kernel answers. */
+/* The difference of the program's reading from the kernel's answer. */
 static long long off(void)
 {
 	long long sum = 0;
@@ -163,7 +163,7 @@ def test_who_asks_the_same_again_waits_and_who_calls_may_work(tmp_path: Path, wh
 
 
 def test_what_was_charged_is_in_the_status(tmp_path: Path, waits: Path) -> None:
-    """For each program; half a second of two makes the run suspect, 4 ms of 10 s are noted, 40 us are not."""
+    """Half a second of two makes the run suspect, 4 ms of 10 s are noted, 40 us are not; for each program."""
     numbers(tmp_path, f"{waits} deadline 500000000; sleep 1.5", "much")
     status = only_run(tmp_path / "much").status()
     [charged] = status["charged"]

@@ -108,7 +108,7 @@ def test_what_is_kept_has_a_bound_and_a_note_says_what_is_not(place: Path) -> No
     assert status["status"] == "ok"
     assert status["left_out"] == ["b"]
     cut, left_out = status["notes"]
-    assert cut == "command.out: only the first 1 MiB ([run] keep) of what was printed are kept"
+    assert cut == "command.out: only the first 1 MiB ([run] keep) of the output are kept"
     assert left_out.startswith("files that are not kept: b;")
     assert all(f"note: {note}" in answer.words for note in (cut, left_out))
 
@@ -390,7 +390,7 @@ SWITCH_OFF = "import ctypes; ctypes.CDLL(None).reboot(0x4321FEDC)"
         (["sh", "-c", "exec >&- 2>&-; echo x; exit 3"], 3, ""),
         (["sh", "-c", "dd if=/dev/zero of=/var/tmp/full bs=1M"], 1, "No space left on device"),
         (["python3", "-c", SWITCH_OFF], 3, "was switched off from within"),
-        (["sleep", "infinity"], 3, "it waits for what does not come"),
+        (["sleep", "infinity"], 3, "it waits for something that does not come"),
         (["ping", "-c", "1", "-W", "2", "192.0.2.1"], 2, "Network is unreachable"),
         (["cat", "/dev/sda"], 1, "No such"),
     ],

@@ -181,7 +181,7 @@ def test_less_is_recorded_if_asked(what: str, tmp_path: Path) -> None:
 
 
 def test_the_result_is_one_like_any_other(tmp_path: Path) -> None:
-    """A report, figures, a comparison and an export of what a command did."""
+    """A report, figures, a comparison and an export of a command's run."""
     script = f"{TWO} tc -n a qdisc add dev eth0 root tbf rate $RATE burst 3000 limit 150000; {IPERF} -t 3"
     place = tmp_path / "result"
     succeed("exec", "-o", place, "--env", "RATE=10mbit,20mbit", "--", "sh", "-c", script, cwd=tmp_path)

@@ -74,5 +74,5 @@ def test_what_counts_how_often_it_has_asked_is_not_proven(tmp_path: Path, comput
 def test_who_waits_for_nothing_is_named_at_the_end(tmp_path: Path, computes: Path) -> None:
     answer = execute(tmp_path, "result", f"exec {computes} nobody", "--timeout", "10s")
     assert answer.code == 3
-    assert "it waits for what does not come" in answer.words
+    assert "it waits for something that does not come" in answer.words
     assert "computes" in answer.words

@@ -98,7 +98,7 @@ ALIKE = {
     "three-node-published",
     "tuners",
 }
-"""Their figures are of the kinds that the others have; `make nightly` draws them."""
+"""Their figures have the same kinds as the others; `make nightly` draws them."""
 LEFT_OUT = {"ab-interference", "three-node", "kernel-ab", "diurnal"}
 """They take long, and `make nightly` draws every figure of them."""
 

@@ -175,7 +175,7 @@ def test_prague_grows_after_a_timeout(tmp_path: Path) -> None:
     lost = acks.filter(pl.col("ca_state") == LOSS)
     assert lost.height, "there is a timeout"
     last_ns = int(lost["time_ns"].max())  # type: ignore[arg-type]
-    # While the losses are repaired, too: about half of what the path and its queue hold is in flight when they are.
+    # This includes the repair of the losses, when about half of the capacity of path and queue is in flight.
     assert acks.filter(pl.col("time_ns") > last_ns)["snd_cwnd_pkts"].head(1).item() > 100
 
 
@@ -256,7 +256,7 @@ cc = "file:tcp_bbr_draft.c"
 
 
 def restarts(run: RunDir) -> list[tuple[dict[str, int], pl.DataFrame]]:
-    """For each restart of the server after a pause: BBR's state before, and the packets until an ACK."""
+    """BBR's state before each restart of the server after a pause, and the packets until an ACK."""
     (index,) = {end.interface_index for end in run.description.ends if end.name == "bottleneck:h2"}
     packets = run.scan("packets").filter(pl.col("interface_index") == index, packet_bytes=FRAME_BYTES).collect()
     found = []

@@ -1,4 +1,4 @@
-"""`netwarp gate` and what runs it in CI systems, on a git repository with a change."""
+"""`netwarp gate` and its CI workflows, on a git repository with a change."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_change_that_makes_things_worse_does_not_pass(repository: Path) -> Non
     assert answer.code == 1, answer
     assert answer.out.startswith("B is ") and " worse in " in answer.out
     summary = (repository / "gate/summary.md").read_text()
-    assert "flow.rtt\\_ms\\_p95" in summary, "underscores are no markup"
+    assert "flow.rtt\\_ms\\_p95" in summary, "underscores are not markup"
     title, names, bars = (re.search(rf"^    {word} (.*)$", summary, re.M) for word in ("title", "x-axis", "bar"))
     assert title and names and names[1] == '["A, the base", "B, this change"]'
     assert bars and len(bars[1].split(",")) == 2

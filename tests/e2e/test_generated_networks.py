@@ -106,7 +106,7 @@ packet_size = 1000
 
 
 def test_an_edge_list(runs: Runs, tmp_path: Path) -> None:
-    """What a row says of its link precedes the table of the kind."""
+    """Values in a row precede those of the kind's table."""
     (tmp_path / "net.csv").write_text("from,to,rate,delay\na,b,5mbit,3ms\nb,c,,\n")
     topology = f'{{ file = "{tmp_path / "net.csv"}", backbone = {{ rate = "2mbit", delay = "7ms" }} }}'
     assert rtt_ms(runs, topology, "a", "c") == pytest.approx(once(10, 5e6, 2e6), abs=0.001)
@@ -137,7 +137,7 @@ def test_graphml_and_a_rerun_without_the_file(tmp_path: Path) -> None:
 
 
 def test_a_newcomer(tmp_path: Path) -> None:
-    """Each wrong line says what is wrong, where, and what is right."""
+    """The error for each wrong line says what is wrong, where, and what is right."""
     for line, why in {
         "fat-tree k=3": "t.toml:4: topology: `k`: a fat tree has an even k, not 3",
         "fat-tree": "needs `k`, such as k = 4",

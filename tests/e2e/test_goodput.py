@@ -124,7 +124,7 @@ def test_losses_of_iperf3s_udp_are_those_of_its_window(runs: Runs) -> None:
 
 
 def test_datagrams_that_come_twice_take_losses_of_iperf3_back(runs: Runs) -> None:
-    """Of an interval with more of them than losses iperf3 3.12 prints 2^64 - 1 losses, and -1 is meant."""
+    """If an interval has one more of them than losses, iperf3 3.12 prints 2^64 - 1 losses, which means -1."""
     flows = flow("udp", "iperf3", 'protocol = "udp"', 'rate = "4mbit"')
     run = runs(pair(flows, duration="5s").replace('delay = "5ms"', 'delay = "5ms"\nloss = "4%"\nduplicate = "2%"'))
     told = json.loads((run.path / "iperf3-udp-server.json").read_text())
@@ -152,7 +152,7 @@ def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:
     assert (np.cumsum(drawn) <= np.cumsum(arrived) + 1e-6).all(), "nothing can be read before it has arrived"
     acked = np.diff(data.sender.bytes_acked.astype(np.int64), prepend=0)
     steps = np.bincount(data.sender.times_ns // interval_ns, weights=acked)
-    assert steps.max() * 8e3 / interval_ns > 1.5 * most, "there was a repair to speak of"
+    assert steps.max() * 8e3 / interval_ns > 1.5 * most, "there was a large repair"
     assert data.deliveries.total_bytes[-1] == account(run, "bulk")["received_bytes"]
     # Nothing is lost on the last wire: a segment arrives with its last bit, and the new bytes add up.
     left = run.scan("packets").filter(pl.col("tuple_id").is_in(_tuples(run, "bulk")), fate=0, interface_index=FORWARD)

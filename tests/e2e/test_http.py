@@ -222,7 +222,7 @@ BRIEFLY = flow(
 
 
 def test_what_icmp_says_of_one_connection_ends_no_later_one(runs: Runs) -> None:
-    """r1 refuses packets while the first page is loaded (type 3, code 13); the second has a connection of its own."""
+    """r1 refuses packets while the first page is loaded (type 3, code 13); the second has its own connection."""
     text = page("page", 'version = "3"', "pages = 2", 'think = "600ms"').replace("1000B", "300kB")
     run = runs(pair(text + BRIEFLY, router=True, delay="20ms", duration="5s"))
     (first_ns, _), ends_ns = pages(run, "page")["start_ns"], pages(run, "page")["end_ns"]

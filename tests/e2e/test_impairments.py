@@ -150,7 +150,7 @@ def test_jitter_has_its_distribution(runs: Runs, name: str) -> None:
 
 
 def test_correlation_of_jitter_has_no_effect(runs: Runs) -> None:
-    """As in the note of the scenario check: tabledist() takes the remainder of the correlated number."""
+    """The scenario check notes the reason: tabledist() takes the remainder of the correlated number."""
     run = runs(stream('jitter = { forward = "2ms 50%" }', rate="1mbit", duration="30s", delay="30ms"))
     arrived = datagrams_of(run, "cbr")
     draws = (arrived["received_ns"] - arrived["sent_ns"]).to_numpy()

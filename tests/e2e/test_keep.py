@@ -1,4 +1,4 @@
-"""What a run keeps of its records: metrics, ids, digests and reruns are the same whatever it is."""
+"""`keep`: whatever a run keeps of its records, its metrics, ids, digests and reruns are the same."""
 
 import json
 from pathlib import Path

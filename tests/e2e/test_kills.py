@@ -16,7 +16,7 @@ TRIES = 2
 FEW = ("kill", "stop", "term", "segv")
 """One signal of each way that a process takes one; `make nightly` has all."""
 CHILDREN = ("ptraced_child", "check_ptrace")
-"""What the kernel says of a child of its start that is gone: Linux 6.12, 6.1."""
+"""The kernel's functions that report a missing child of its start: Linux 6.12, 6.1."""
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def test_what_tail_drop_costs_and_what_short_queues_cost(mitigate: ResultDir) ->
 
 
 def test_seconds_without_any_transfer_are_0_in_the_figure_and_arrivals_go_on(mitigate: ResultDir) -> None:
-    """Data that arrive behind the gap are of no use to the application: seconds 25 to 29 of tail drop."""
+    """Data that arrive behind the gap are useless to the application: seconds 25 to 29 of tail drop."""
     run = named(mitigate, "tail drop")
     bulk = next(data for data in load_flows(run, transits=False) if data.flow.name == "bulk")
     assert bulk.deliveries is not None

@@ -9,7 +9,7 @@ from e2e_traffic import account
 
 def test_a_star_of_four_hundred(runs: Runs) -> None:
     """More nodes than a machine of the usual size has network namespaces for by itself, and more interfaces than its
-    kernel notices the carrier of in a second: what they say of themselves (MLD reports) must not be lost meanwhile."""
+    kernel notices the carrier of in a second: their own packets (MLD reports) must not be lost meanwhile."""
     run = runs(star(400, duration="0.5s"))
     assert account(run, "ping")["received_bytes"] > 0
     wires = run.scan("wires").collect()

@@ -1,4 +1,4 @@
-"""The Gymnasium environment: its interface, its determinism, several at once, and what remains of it."""
+"""The Gymnasium environment: its interface, its determinism, several at once, and its clean-up."""
 
 from __future__ import annotations
 

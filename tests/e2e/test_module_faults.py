@@ -85,7 +85,8 @@ def test_a_delay_in_an_interrupt_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_kernel_code_that_waits_by_asking_again_gets_on(tmp_path: Path) -> None:
-    """For another task, and for a timer (shrink_dcache_parent() did for ever, where two took apart the same tree)."""
+    """It waits for another task, and for a timer (shrink_dcache_parent() did so forever, where two tasks took apart the
+    same tree)."""
     source = Path(__file__).with_name("late_flag.c")
     (tmp_path / "late_flag.c").write_text(source.read_text())
     (tmp_path / "s.toml").write_text('modules = ["./late_flag.c"]\n' + dumbbell(duration="1s"))

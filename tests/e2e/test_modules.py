@@ -49,7 +49,7 @@ def test_a_fixed_window_gives_the_round_trip_that_it_must(tmp_path: Path, window
     """W packets in flight at 10 Mbit/s: W x 1514 x 8 / 10^7 s, on any path.
 
     An ACK covers two packets, and releases two: the second of them completes the window, the first has one packet less
-    before it. A sample is of the newest packet that an ACK covers, which may be either.
+    before it. A sample is from the newest packet that an ACK covers, which may be either.
     """
     answer = run(tmp_path, "--set", f'flows.bulk.cc="file:tcp_template.c window={window}"')
     assert answer.code == 0, answer.err
@@ -191,7 +191,7 @@ def test_one_module_that_does_not_compile_fails_its_runs_alone(tmp_path: Path) -
         r"note: the module \S*tcp_bad\.c does not compile for the kernel \S+: \S*tcp_bad\.c:\d+", answer.words
     )
     assert "note: 1 of 3 runs load a module that does not compile, and fail" in answer.words
-    # A warning of what compiles is shown as well.
+    # A warning about a module that compiles is shown as well.
     assert re.search(r"note: the compiler says: .*tcp_good\.c:\d+:\d+: warning: unused variable 'unused'", answer.words)
     result = open_result(tmp_path / "result")
     reasons = {str(made.point["flows.bulk.cc"]): result.run(made.id).status().get("reason") for made in result.planned}

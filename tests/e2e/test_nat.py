@@ -162,7 +162,7 @@ def shell(folder: Path, nat: str, script: str, seed: int = 1) -> subprocess.Comp
 
 
 def probed(folder: Path, nat: str, timeout_s: int = 300, seed: int = 1) -> dict[str, object]:
-    """What the probe finds on a network with this translation."""
+    """The probe's findings on a network with this translation."""
     script = PROBE.replace("TIMEOUT", str(timeout_s))
     answer = shell(folder, nat, f"python3 - <<'PROBE'\n{script}\nPROBE\n", seed)
     assert answer.returncode == 0, answer.stderr + answer.stdout

@@ -16,7 +16,7 @@ LIMIT_S = 120
 
 
 PACKET_US = 1514 * 8 / 10
-"""The transmission time of a packet at 10 Mbit/s. An ACK covers two, and its sample is of the later one."""
+"""The transmission time of a packet at 10 Mbit/s. An ACK covers two, and its sample is from the later one."""
 
 
 @dataclass(frozen=True)

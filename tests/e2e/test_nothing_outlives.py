@@ -24,7 +24,7 @@ NETWARP = Path(sys.executable).with_name("netwarp")
 PATIENCE_S = 60.0
 _STARTED = re.compile(r"^clones: \d+ \d+$", re.MULTILINE)
 
-# Five processes and five of another parent that compute for ever: as the host's, which the kernel's own code makes.
+# Five processes and five of another parent that compute forever: as the host's, which the kernel's own code makes.
 CLONES = r"""
 #include <linux/module.h>
 #include <linux/sched.h>

@@ -62,7 +62,7 @@ def test_every_byte_arrives_and_every_connection_is_the_flows(runs: Runs) -> Non
     rows, totals = transfers(run), account(run, "web")
     assert totals["sent_bytes"] == totals["received_bytes"] == rows["bytes"].sum() == 200_000
     tuples = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
-    assert len(tuples) == len(rows), "each has a five-tuple of its own"
+    assert len(tuples) == len(rows), "each has its own five-tuple"
     arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(tuples))).collect()
     assert arrived["new_bytes"].sum() == rows["bytes"].sum()
     assert set(run.metrics().filter(scope="flow")["name"]) == {"web"}, "one row, not one for each connection"
@@ -126,8 +126,8 @@ def test_transfers_that_began_in_time_may_go_on_after_the_flow(runs: Runs) -> No
 def shared(starts: Sequence[float], works: Sequence[float]) -> NDArray[np.float64]:
     """Times in a server that all present share equally (processor sharing), of arrivals in order with their work.
 
-    Its own clock advances by what each of those present gets; one leaves when the clock has reached the value at its
-    arrival plus its work.
+    Its own clock advances by the service that each transfer present gets; one leaves when the clock has reached the
+    value at its arrival plus its work.
     """
     times = np.zeros(len(starts))
     present: list[tuple[float, int]] = []

@@ -1,4 +1,4 @@
-"""The plugin for pytest: suites of users, run by the real pytest in a directory of their own."""
+"""The plugin for pytest: suites of users, run by the real pytest in their own directory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ import pytest
 pytestmark = pytest.mark.netwarp("net.toml")
 
 async def fetch(network, size):
-    """The time in which h1 gets so many bytes from h2."""
+    """The time in which h1 gets this many bytes from h2."""
     async def serve(reader, writer):
         writer.write(bytes(size))
         await writer.drain()

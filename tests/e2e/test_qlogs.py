@@ -163,7 +163,7 @@ mkfifo pipe.qlog
 
 
 def test_logs_that_are_no_use_change_nothing_else(tmp_path: Path) -> None:
-    """Of another time, with a name that is no text, a link and a pipe, from a command that sends nothing."""
+    """A log of another time, one whose name is not text, a link and a pipe, from a command that sends nothing."""
     program = tmp_path / "leaves" / "leaves.sh"
     program.parent.mkdir()
     program.write_text(LEAVES)
@@ -176,7 +176,7 @@ def test_logs_that_are_no_use_change_nothing_else(tmp_path: Path) -> None:
     goodput = run.metrics().filter(scope="flow", name="bulk", metric="goodput_mbps")["value"].item()
     assert goodput > 9
     notes = "\n".join(json.loads((run.path / "status.json").read_text())["notes"])
-    assert "the qlog of own is of another time than the run's" in notes
+    assert "the qlog of own is from another time than the run's" in notes
     assert r"files/own-client/no\xfftext.qlog is not qlog in JSON" in notes
     assert netwarp("export", tmp_path / "result", "--format", "csv", "-o", tmp_path / "csv").code == 0
 

@@ -95,7 +95,7 @@ PRINTED = {
     "choke": {"early_pkts": r"early (\d+)", "matched_pkts": r"matched (\d+)"},
     "sfb": {"earlydrop_pkts": r"earlydrop (\d+)", "bucketdrop_pkts": r"bucketdrop (\d+)"},
 }
-"""What iproute2 prints of these disciplines, and of which variable it is (tc/q_*.c)."""
+"""iproute2's output for these disciplines, with the variable that each number belongs to (tc/q_*.c)."""
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_pie_goes_beyond_certainty_and_reports_the_rest(runs: Runs) -> None:
 
 
 def inverse_roots(count: int) -> np.ndarray:
-    """1 / √k for k from 1 on as the kernel has it: a step of Newton's method from the one before (codel_impl.h)."""
+    """1 / √k for k from 1 on by the kernel's arithmetic: a Newton step from the previous one (codel_impl.h)."""
     found = [1.0]
     for k in range(2, count + 1):
         found.append(found[-1] * (3 - k * found[-1] ** 2) / 2)

@@ -1,4 +1,4 @@
-"""`quic` on the real engine: goodput and handshakes by closed forms, the controls' answers, and what cannot connect."""
+"""`quic` on the real engine: goodput and handshakes by closed forms, the controls' answers, failed connections."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tools.self_test import digests, other_versions
 
 
 def test_this_installation_makes_the_records_that_ship_with_it() -> None:
-    """If this fails after a change of what labs do, of the agent or of a table: make digests."""
+    """If this fails after a change of labs' behaviour, of the agent or of a table: make digests."""
     if found := list(other_versions()):
         pytest.skip(f"the digests are those of the wheels: {'; '.join(found)}")
     done = succeed("self-test")

@@ -149,7 +149,7 @@ def test_without_the_token_nothing_is_shown(served: str, path: str) -> None:
 
 
 def test_another_name_of_this_host_is_refused(served: str) -> None:
-    """As from another site's page whose name was made to point here (DNS rebinding)."""
+    """A page of another site could make its name point here (DNS rebinding)."""
     for path in ("/", "/assets/serve.js"):
         assert _get(served, path, **_cookie(served), Host="evil.example")[0] == 421
 

@@ -85,7 +85,7 @@ OWN_KERNELS = {"kernel-ab"}
 """Those with another kernel, whose build takes minutes: tests/nightly/test_kernel_builds.py runs them."""
 
 AGAIN = {"tuners"}
-"""test_tuners.py runs it as well, with what it expects."""
+"""test_tuners.py runs it as well, with its expectations."""
 
 SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
 """The link that the traffic should fill."""

@@ -92,7 +92,7 @@ ODD = {
     "addresses that are not random": Odd(
         prefix=("setarch", "--addr-no-randomize", "/usr/bin/env", "python3", FILTER, "EPERM")
     ),
-    "a session of its own": Odd(prefix=("setsid", "--wait")),
+    "its own session": Odd(prefix=("setsid", "--wait")),
     "two at once": Odd(arguments=("-j", "2")),
 }
 

@@ -1,4 +1,4 @@
-"""What moves virtual time: computation and system calls do not, waiting makes progress."""
+"""Progress of virtual time: computation and system calls do not move it, waiting does."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_program_that_spins_gets_on(spun: RunDir, kind: str) -> None:
     calls, late_ns = map(int, (spun.path / f"{kind}-client.out").read_text().split())
     free, most = (100_000, 118_000) if kind in ("getpid", "nap") else (1_000, 18_000)
     if kind == "fork":
-        assert 100 < calls < 10_000, "each is a process with calls of its own"
+        assert 100 < calls < 10_000, "each is a process with its own calls"
     elif kind == "clock":
         assert 203_000 < calls < 206_000
     else:

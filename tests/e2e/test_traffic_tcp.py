@@ -145,7 +145,7 @@ def test_wires_and_interfaces_agree(runs: Runs) -> None:
     for interface in (FORWARD, BACK):
         left = run.scan("packets").filter(interface_index=interface, fate=0).collect().height
         sent = wires.filter(interface_index=interface)["sent_pkts"][0]
-        assert left == pytest.approx(sent, abs=5), "but for what the kernel said of itself before the start"
+        assert left == pytest.approx(sent, abs=5), "except for the kernel's own packets before the start"
 
 
 def test_flows_that_draw_their_size_complete_to_their_own_byte(runs: Runs) -> None:

@@ -50,7 +50,7 @@ OPTIONS = {
 
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where podman keeps its state; it takes no path of more than 50 characters."""
+    """The directory of podman's state; its path may have at most 50 characters."""
     with TemporaryDirectory(prefix="netwarp-podman-", dir="/tmp", ignore_cleanup_errors=True) as name:
         # Its own limits of files and processes are higher than what a host may grant.
         (Path(name) / "containers.conf").write_text("[containers]\ndefault_ulimits = []\n")

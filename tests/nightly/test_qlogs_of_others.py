@@ -1,4 +1,4 @@
-"""The qlog of a stack of others, aioquic: what it says of its sender is what the network saw."""
+"""The qlog of another stack, aioquic: its account of the sender agrees with the network's records."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def address(built: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["file", "server"])
 def begin(request: pytest.FixtureRequest, built: Path, address: str) -> str:
-    """Where the site is, for a reader of files and of a server."""
+    """The site's address, for a reader of files and of a server."""
     return built.as_uri() if request.param == "file" else address
 
 

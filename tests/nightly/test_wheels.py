@@ -74,7 +74,7 @@ queue = "pfifo limit 50"
 
 @dataclass(frozen=True)
 class Installed:
-    """What a root took and made."""
+    """An installation in a root: the time it took, its size, its Python, and its runs."""
 
     seconds: float
     megabytes: float
@@ -131,7 +131,7 @@ def test_the_same_seed_gives_the_same_bytes_on_each_distribution(
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
-    """Where a root can be made; it is removed afterwards."""
+    """A directory for a root file system, removed afterwards."""
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
         pytest.skip("roots of distributions are made by root, with mmdebstrap")
     yield tmp_path

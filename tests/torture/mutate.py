@@ -111,7 +111,7 @@ def _damage_bytes(content: bytearray, rng: random.Random) -> bytearray:
 
 def mutate_text(content: bytes, rng: random.Random) -> bytes:
     """One to four damages to text: numbers and words at their extremes, lines removed, doubled and swapped, control
-    characters, what is no UTF-8, huge lines; else as `mutate_bytes`."""
+    characters, invalid UTF-8, huge lines; else as `mutate_bytes`."""
     for _ in range(rng.choice((1, 1, 2, 4))):
         content = rng.choice(_TEXT_DAMAGES)(content, rng)
     return content

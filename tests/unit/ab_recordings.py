@@ -1,4 +1,4 @@
-"""Recordings of `netwarp watch` as an experiment has them."""
+"""Recordings of `netwarp watch` in the form that an experiment has."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def wake_delay(idle: LowPowerIdle, rate: float) -> float:
 
 
 def radio_watts(model: Radio, rate: float, uplink_bits: float) -> float:
-    """The mean power of a radio that sends packets of so many bits, which arrive as a Poisson process.
+    """The mean power of a radio that sends packets of this many bits, which arrive as a Poisson process.
 
     Each packet begins a renewal: it is active, then in each tail while no other packet comes, then idle. A promotion
     ends as a packet does; packets that arrive during it do not prolong it.

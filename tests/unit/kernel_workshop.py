@@ -151,7 +151,7 @@ class Workshop:
         )
 
     def unpacked(self) -> Path:
-        """A directory of the user's with the archive's content."""
+        """A user's directory with the archive's content."""
         place = self.root / "linux"
         place.mkdir()
         with tarfile.open(self.archive) as archive:

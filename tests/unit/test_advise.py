@@ -210,7 +210,7 @@ def test_candidates_of_the_users_own(tmp_path: Path) -> None:
 
 
 def test_whose_queue_it_is() -> None:
-    """As stated; else the options imply it, and then the rates; always with the reason."""
+    """The statement decides whose queue it is; without one the options do, then the rates; always with the reason."""
     home = Options(rate="20/2mbit", rtt="30ms", traffic="bulk 1")
     assert ownership_of(home, ()).queue_is == MODEM
     assert "--queue-is mine" in ownership_of(home, ()).assumed
@@ -537,7 +537,7 @@ def test_a_limit_is_met_by_the_median_and_counts_the_seeds_that_break_it() -> No
     (found,) = check(trial, "a", [parse_limit("goodput > 16mbit")], environment)
     assert (found.met, found.broken, found.seeds) == (True, 1, 3)
     (missing,) = check(Trial({("a", AS_DESCRIBED, 1): {}}), "a", [parse_limit("goodput > 16mbit")], environment)
-    assert not missing.met, "absent is no 0 and no success"
+    assert not missing.met, "an absent value is neither 0 nor a success"
 
 
 def _recording(path: Path, mbps: list[float], connections: int = 3) -> Path:

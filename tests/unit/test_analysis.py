@@ -287,7 +287,7 @@ def test_the_table_says_what_was_dropped_elsewhere() -> None:
 
 
 def test_a_ping_stands_where_its_reply_came() -> None:
-    """A rate falls at 10 s: what was sent at 9.9 s takes 8 s, and is no news before 17.9 s; the third was lost."""
+    """A rate falls at 10 s: a datagram sent at 9.9 s takes 8 s, and is not late before 17.9 s; the third was lost."""
     pings = Pings(np.array([9.8e9, 9.9e9, 10.0e9, 10.1e9]), np.array([20.0, 8000.0, np.nan, 8100.0]))
     found = ping_rtts(pings)
     assert found["time_s"].to_list() == pytest.approx([9.82, 17.9, 17.9, 18.2])

@@ -1,4 +1,4 @@
-"""Open-loop flows: what they say in a scenario and in the lab, and what is computed from their transfers."""
+"""Open-loop flows: their form in a scenario and in the lab, and the metrics of their transfers."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_a_short_last_frame_waits_behind_those_before_it(rates: tuple[float, ...
 
 
 def transfers(rows: Sequence[tuple[int, int | None, int]]) -> Transfers:
-    """Of (start in ms, end in ms, bytes), those that ended first, in order."""
+    """Transfers from (start in ms, end in ms, bytes), in the order in which they ended."""
     listed = sorted(rows, key=lambda row: (row[1] is None, row[1] or 0))
     end = np.array([10_000 if row[1] is None else row[1] for row in listed]) * MS
     complete = np.array([row[1] is not None for row in listed])

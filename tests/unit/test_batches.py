@@ -92,7 +92,7 @@ for path in sys.argv[1:]:
 
 
 def read_apart(*paths: Path) -> list[tuple[int, str]]:
-    """Read streams in a process of its own: for each, the bytes by which memory grew, and what was said of it."""
+    """Read streams in a separate process: for each, the bytes by which memory grew, and the error."""
     done = subprocess.run(
         [sys.executable, "-c", READING, *paths], capture_output=True, text=True, check=True, timeout=60
     )
@@ -131,7 +131,7 @@ def test_bombs_are_refused(tmp_path: Path) -> None:
 
 
 def bomb(path: Path, rows: int, claimed_rows: int) -> Path:
-    """Write a stream of one batch with so many zeros, whose header has another number of rows."""
+    """Write a stream of one batch with this many zeros, whose header has another number of rows."""
     zeros = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(bytes(8 * rows))])
     with pa.ipc.new_stream(str(path), pa.schema([("sent_ns", pa.int64())]), options=write_options()) as writer:
         writer.write_batch(pa.record_batch([zeros], names=["sent_ns"]))

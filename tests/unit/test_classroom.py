@@ -1,4 +1,4 @@
-"""The archive for a classroom: what it asks of each Python, what is in it, and what its script refuses."""
+"""The archive for a classroom: its requirements of each Python, its content, and its script's refusals."""
 
 from __future__ import annotations
 

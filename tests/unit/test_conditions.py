@@ -1,4 +1,4 @@
-"""Changes that wait for a state of a flow: what is read, what is refused, and what the lab has of them."""
+"""Changes that wait for a state of a flow: parsing, refusals, and their form in the lab."""
 
 from __future__ import annotations
 

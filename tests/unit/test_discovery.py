@@ -82,7 +82,7 @@ def discipline(time_ns: int, kind: str, handle: int, parent: int = ROOT, **more:
 
 
 def test_a_tree_of_disciplines_is_a_link() -> None:
-    """As Mininet's TCLink sets one up; later tc changes its rate."""
+    """Mininet's TCLink sets up such a tree; later tc changes its rate."""
     rows = [
         discipline(1, "line", 0, gone=True),
         discipline(1, "htb", 0x50000),

@@ -68,7 +68,7 @@ def one_way(model: Port, frames: Packets) -> Consumption:
 
 @pytest.mark.parametrize("name", ["100base-tx-eee", "1000base-t-eee", "10gbase-t-eee"])
 def test_a_constant_rate_has_an_exact_cycle(name: str) -> None:
-    """One frame each period: asleep for what is left of it after Tw, the frame, and Ts."""
+    """One frame each period: asleep for the rest of it after Tw, the frame, and Ts."""
     model = port(name)
     idle = idle_of(model)
     frame = float(transmission_ns(model, packets(np.zeros(1, np.int64)))[0])
@@ -182,7 +182,7 @@ def test_a_gigabit_port_at_half_load_hardly_sleeps_and_saves_only_at_low_load() 
 
 
 def test_a_gigabit_link_sleeps_only_while_both_directions_are_idle() -> None:
-    """Frames of the two directions in turn: both sleep for what neither uses. At 10 Gbit/s each is alone."""
+    """Frames of the two directions in turn: both sleep while neither sends. At 10 Gbit/s each sleeps independently."""
     period, shift = 10**6, 500_000
     times = np.arange(1, 1001) * period
     window = Window(period, 1000 * period)

@@ -34,7 +34,7 @@ def summary(*runs: tuple[str, int, str, dict[str, float]]) -> pl.DataFrame:
 
 @pytest.mark.parametrize("n", [6, 7, 9, 10, 20, 51, 100])
 def test_the_interval_covers_the_median_as_it_says(n: int) -> None:
-    """For a skewed distribution: the truth is in 95 % of the intervals, within the deviation of 4000 trials."""
+    """With a skewed distribution, the truth is in 95 % of the intervals, within the deviation of 4000 trials."""
     rng = np.random.default_rng(n)
     values = np.sort(rng.lognormal(0, 1.5, (4000, n)), axis=1)
     rank = median_rank(n)
@@ -68,7 +68,7 @@ def test_the_interval_is_scipys_bootstrap_made_to_cover_what_it_says(n: int) -> 
 
 @pytest.mark.slow
 def test_the_percentile_bootstrap_alone_would_cover_too_little() -> None:
-    """Why it is calibrated: 7 runs, whose uncalibrated interval is from the second value to the sixth."""
+    """The reason for the calibration: with 7 runs the plain interval is from the second value to the sixth."""
     from scipy import stats
 
     values = np.arange(1.0, 8.0)

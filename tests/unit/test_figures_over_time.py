@@ -1,4 +1,4 @@
-"""What figures compare: axes, cases and the baseline; rates that change; axes that fit the values."""
+"""Comparisons in figures: axes, cases and the baseline; rates that change; axes that fit the values."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -155,7 +155,7 @@ def test_values_decades_apart_get_a_log_axis() -> None:
     ramp = np.linspace(1, 2, 100)
     assert wants_log([ramp, 100 * ramp])
     assert not wants_log([ramp, 10 * ramp])
-    assert not wants_log([np.concatenate([ramp, [1e6]])]), "one peak is no reason"
+    assert not wants_log([np.concatenate([ramp, [1e6]])]), "one peak is not a reason"
     often_empty = np.concatenate([np.zeros(50), ramp])
     assert not wants_log([often_empty, 10 * ramp])
     assert wants_log([often_empty, 1000 * ramp])
@@ -249,7 +249,7 @@ def test_curves_take_turns_only_where_they_coincide() -> None:
 
 
 def test_a_curve_within_the_ink_of_another_is_in_front_of_it() -> None:
-    """As fq_codel's RTT and CoDel's, which swings around it: the first lay hidden."""
+    """CoDel's RTT swings around fq_codel's, which was hidden behind it."""
     times = np.linspace(0.0, 100.0, 5001)
     swings = Variant("swings", "red", "-", [Curve(times, 5 + 4 * np.sin(40 * times))])
     spec = replace(LEVELS, variants=[level("calm", 5), swings])
@@ -332,7 +332,7 @@ def test_what_is_left_out_is_said_without_a_title() -> None:
 
 @pytest.mark.slow
 def test_stacks_have_all_values(tmp_path: Path) -> None:
-    """For queues without an order no figure takes the first three."""
+    """If queues have no order, no figure takes only the first three."""
     queues = ["pfifo", "codel", "fq_codel", "cake"]
     runs = [{"id": queue, "seed": 1, "point": {QUEUE: queue}} for queue in queues]
     result = make(tmp_path / "r", runs, (QUEUE,))

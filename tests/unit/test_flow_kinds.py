@@ -25,7 +25,7 @@ AGENT = ROOT.parents[1] / "agent" / "src" / "traffic" / "mod.rs"
 ASKING = ("lab", "store", "engines", "execute", "analysis", "compare", "plots", "views", "report")
 """The stages that must not name kinds."""
 NAMES = set(KINDS) - set(COUNTED.values())
-"""Of kinds; the one of the only kind of a transport is the transport's in stages."""
+"""Names of kinds. Where a transport has a single kind, stages refer to the transport by the kind's name."""
 NAMED = re.compile(f"[\"']({'|'.join(NAMES)})[\"']")
 """A kind's name in quotes."""
 

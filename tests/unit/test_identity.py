@@ -346,7 +346,7 @@ NOT_WALKED = ("cases", "expect", "figures", "topology")
 
 
 def walk(model: type[BaseModel], path: str = "", owner: str = "") -> Iterator[tuple[str, str]]:
-    """Where `--set` finds each field of a model, and which one it is (`Class.field`); through unions and nested
+    """The path by which `--set` finds each field of a model, and the field (`Class.field`); through unions and nested
     models, and in both directions of a link."""
     for name, field in model.model_fields.items():
         defined = next(c.__name__ for c in reversed(model.__mro__) if name in getattr(c, "__annotations__", {}))
@@ -465,7 +465,7 @@ def test_what_does_not_count_is_there_and_has_a_reason() -> None:
 
 
 def test_a_kernel_counts_by_its_digest() -> None:
-    """Not by its name, nor by what other kernels the plan has."""
+    """Neither its name nor the plan's other kernels count."""
 
     def made(identity: dict[str, str], *settings: str) -> list[str]:
         scenario = parse_scenario(BASE.replace('[[cases]]\nname = "a"\n', ""), settings=settings)

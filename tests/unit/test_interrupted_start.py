@@ -52,6 +52,6 @@ def test_a_signal_at_the_start_ends_the_module(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
-    """As for a background job of a shell without job control."""
+    """A shell without job control starts background jobs with SIGINT ignored."""
     ignoring = ["env", "--ignore-signal=INT", sys.executable, "-m", "netwarp"]
     assert start(tmp_path, ignoring, "cyclopts", signal.SIGINT).returncode == 0

@@ -13,7 +13,7 @@ BROUGHT = {
     "0013-module-aliases-of-qdiscs.patch",
     "0014-um-exports-of-the-host.patch",
 }
-"""What 6.1 takes over from later kernels."""
+"""Changes that 6.1 takes over from later kernels."""
 LATER = {
     "0052-um-fpu-state-by-address-space.patch",
     "0053-um-ptrace-fpu-state.patch",
@@ -24,8 +24,8 @@ LATER = {
     "0058-um-processes-without-execve.patch",
     "0098-um-programs-that-wait-by-computing.patch",
 }
-"""What 6.1 is without. There programs run by ptrace and ask the kernel for the time, which is slower. The proof that a
-program waits steps it in the stub of 0055, so there a spin without a call stops time, as docs/limitations.md says."""
+"""Changes missing from 6.1. On 6.1, programs run by ptrace and ask the kernel for the time, which is slower. The proof
+that a program waits steps it in the stub of 0055, so on 6.1 a spin without a call stops time (docs/limitations.md)."""
 
 PATCHES = sorted(TREE.rglob("*.patch"))
 SERIES = [path for path in PATCHES if path.parent.name in ("upstream", "common", "patches")]
@@ -35,7 +35,7 @@ HEADER = re.compile(
     r"(?P<description>.*?)\n---\n\n(?:diff --git |--- )a/",
     re.DOTALL,
 )
-"""What `git am` reads."""
+"""The header that `git am` reads."""
 
 
 def shown(path: Path) -> str:

@@ -91,7 +91,7 @@ def test_no_field_is_added_or_left_out() -> None:
 
 @pytest.mark.slow
 def test_the_example_has_every_form_of_every_field() -> None:
-    """So the agent's test, which reads and writes it, covers all of the model."""
+    """The agent's test, which reads and writes the example, then covers all of the model."""
     seen: dict[str, set[str]] = {}
     definitions = schema()["$defs"]
     lab: dict[str, Any] = example().as_json()

@@ -173,7 +173,7 @@ def test_what_the_gallery_registers_is_named_where_the_kernel_lacks_it() -> None
 def test_a_file_that_the_command_line_names_is_in_the_current_directory(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a shell would look for it, and not in netwarp's package; then beside the scenario."""
+    """A file is searched where a shell would, and not in netwarp's package; then beside the scenario."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "scenario.toml").write_text(DUMBBELL)

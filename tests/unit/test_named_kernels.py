@@ -130,7 +130,7 @@ def test_a_directory_is_read_again_only_where_it_changed(workshop: Workshop) -> 
     workshop.compiled()
     (source / "hello.txt").write_text("hello\n")
     os.utime(source / "hello.txt")
-    assert workshop.named("mine", source=source) == first, "another time is no change"
+    assert workshop.named("mine", source=source) == first, "another time is not a change"
     (source / "other.txt").write_text("new\n")
     (source / "arch/um/kept.c").unlink()
     second = workshop.named("mine", source=source)
@@ -264,7 +264,7 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
 
 
 def test_with_a_name_go_the_kernels_that_were_built_under_it_before(workshop: Workshop) -> None:
-    """As in a bisection, which builds one after the other under one name."""
+    """A bisection, for example, builds kernels one after another under one name."""
     first = workshop.named("bisect", config=("NEW=1",))
     second = workshop.named("bisect", config=("NEW=2",))
     kept = workshop.named("mine", config=("NEW=1",))
@@ -352,7 +352,7 @@ def test_a_series_without_changes_takes_the_nearest(workshop: Workshop) -> None:
     (workshop.tree / "6.1" / "files" / "added.txt").write_text("of 6.1\n")
     (source / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 0\n")
     old = workshop.named("old", source=source)
-    assert old.path.read_text().startswith("hello\nof 6.1\n"), "a series has files and options of its own"
+    assert old.path.read_text().startswith("hello\nof 6.1\n"), "a series has its own files and options"
     assert "# CONFIG_A is not set" in old.config.read_text()
 
 

@@ -87,7 +87,7 @@ def test_a_deadline_does_not_follow(tmp_path: Path) -> None:
 
 
 def test_lost_and_late_packets_make_bursts_together(tmp_path: Path) -> None:
-    """Of 40 packets 4 are lost and 4 late, in two bursts of four: BurstR = 4 × (1 − 0.2), limited to 2."""
+    """4 of 40 packets are lost and 4 late, in two bursts of four: BurstR = 4 × (1 − 0.2), limited to 2."""
     delays: list[float | None] = [20.0] * 40
     delays[10:14] = delays[30:34] = [None, None, 95.0, 95.0]
     found = metrics(tmp_path, delays)

@@ -77,7 +77,7 @@ def test_words() -> None:
 
 
 def test_drawing_leaves_the_backend_alone() -> None:
-    """Of a notebook, say, whose own figures would no longer be shown: matplotlib does not restore it."""
+    """A notebook, for example, would no longer show its own figures: matplotlib does not restore the backend."""
     before = matplotlib.get_backend()
     matplotlib.use("svg")
     try:

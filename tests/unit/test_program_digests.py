@@ -186,7 +186,7 @@ def test_the_libraries_of_a_program_count() -> None:
 
 @pytest.mark.parametrize("name", ["tc", "iperf3", "tcpdump", "sh", "python3", "ldconfig", "ldd"])
 def test_libraries_are_those_that_ldd_names(name: str) -> None:
-    """For programs with libraries, for one without (ldconfig), and for a script, which the loader does not load."""
+    """Programs with libraries, one without (ldconfig), and a script, which the loader does not load."""
     program = find_program(name)
     assert program is not None
     answer = subprocess.run(["ldd", program], capture_output=True, text=True, check=False, env={"PATH": SEARCH_PATH})

@@ -81,7 +81,7 @@ def differences() -> list[dict[str, Any]]:
 
 
 def sequence(separator: str) -> str:
-    """As stacks write that follow later drafts: names of one namespace, an instant for reference."""
+    """A log of a stack that follows later drafts: names of one namespace, an instant for reference."""
     reference = {"clock_type": "monotonic", "epoch": "unknown", "wall_clock_time": "2026-01-01T01:00:10.000000Z"}
     common = {"time_format": "relative_to_epoch", "reference_time": {**reference}}
     common["reference_time"]["wall_clock_time"] = "2026-01-01T01:00:10.000000000+01:00"  # type: ignore[index]

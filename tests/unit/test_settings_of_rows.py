@@ -1,4 +1,4 @@
-"""Rows on other kernels, with noise and without programs; and what a change has moved."""
+"""Rows on other kernels, with noise and without programs; and rows that a change has moved."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_how_many_runs_would_settle_it() -> None:
 
 @pytest.mark.slow
 def test_what_needed_runs_says_is_enough() -> None:
-    """With so many pairs the difference is found about as often as the power of 80 % promises."""
+    """With this many pairs the difference is found about as often as the power of 80 % promises."""
     random = np.random.default_rng(4)
     needed = needed_runs(paired_shift(random.normal(1, 1, 1000)), 0.1, 0.05)
     assert needed is not None

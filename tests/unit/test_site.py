@@ -116,7 +116,7 @@ def test_a_longer_fence_contains_shorter_ones() -> None:
 
 
 def test_the_gallery_has_a_picture_and_a_page_for_each_scenario() -> None:
-    """Links of the page are checked above; here, that none is missing, and what a missing one does."""
+    """Links of the page are checked above; this checks that none is missing, and the error for a missing one."""
     text = gallery_page.markdown()
     assert all(f"**[{name}](" in text for name in gallery_page.files())
 

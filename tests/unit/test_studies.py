@@ -33,7 +33,7 @@ STUDY = Study(
 """
 
 MODULES = ("other_study", "twin", "broken_study", "some_study", "netwarp.cli.export")
-"""What the packages of these tests contain, and the command whose help names it: each test imports its own."""
+"""The modules in the packages of these tests, and the command whose help names one: each test imports its own."""
 
 
 @pytest.fixture

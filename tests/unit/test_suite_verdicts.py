@@ -1,4 +1,4 @@
-"""The suites: harm and its limit, verdicts, the choice of cases, the formats, and what each case must state."""
+"""The suites: harm and its limit, verdicts, the choice of cases, the formats, and the required fields of each case."""
 
 from __future__ import annotations
 
@@ -231,13 +231,13 @@ def test_the_choice_of_subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         Subject(f"program:{tmp_path}/mine.py per_ack=1 {tmp_path}/weights", "p_mine")
     ]
     twice = controls(["file:./x.c window=3", "file:./x.c window=4"])
-    assert len({one.name for one in twice}) == 2, "the same module with other parameters has a name of its own"
+    assert len({one.name for one in twice}) == 2, "the same module with other parameters has its own name"
     for wrong, said in (
         (["reno", "reno"], '"reno" is given twice'),
         (["file:./y.c"], '--cc "file:./y.c": .* cannot be read'),
-        ([""], '--cc "": a congestion control is a name'),
-        (["file:"], '--cc "file:": a congestion control is a name'),
-        (["renö"], '--cc "renö": a congestion control is a name'),
+        ([""], '--cc "": a congestion control is one of the kernel'),
+        (["file:"], '--cc "file:": a congestion control is one of the kernel'),
+        (["renö"], '--cc "renö": a congestion control is one of the kernel'),
     ):
         with pytest.raises(SelectionError, match=said):
             controls(wrong)

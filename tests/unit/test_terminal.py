@@ -56,7 +56,7 @@ def test_no_encoding_is_a_fault(encoding: str) -> None:
     Terminal(file=stream, width=200).print("✓ – … → 漢 \udcff")
     stream.flush()
     text = held.getvalue().decode(encoding)
-    assert text.rstrip().endswith("\\xff"), "a byte of a path that is no text is shown as one"
+    assert text.rstrip().endswith("\\xff"), "a byte of a path that is not text is shown as a byte"
     if encoding in ("latin-1", "ascii"):
         assert text.startswith("ok - ... -> \\u6f22")
 

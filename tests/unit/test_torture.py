@@ -169,7 +169,7 @@ def test_counts_go_on_where_they_were(tmp_path: Path) -> None:
     count = again.families["results"]
     assert (count.cases, count.attacks, count.targets, count.failures["crash"]) == (3, 60, {"plot": 60}, 1)
     assert again.failed == {"results:103": ["crash: x"]}
-    assert State.load(tmp_path, "another tree", 100) is None, "counts of another tree are no counts of this one"
+    assert State.load(tmp_path, "another tree", 100) is None, "counts of another tree do not count for this one"
     assert isinstance(count, Count)
 
 

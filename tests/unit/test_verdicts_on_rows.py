@@ -1,4 +1,4 @@
-"""Rows of the validation: verdicts, the choice of rows, and what each row must state."""
+"""Rows of the validation: verdicts, the choice of rows, and the required fields of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links that are devices: their plans of losses, what they refuse, and what `netwarp show` prints of them."""
+"""Links that are devices: their plans of losses, refusals, and their form in `netwarp show`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of wheels before a release: what they say of themselves, and that they need nothing of the machine."""
+"""Checks of wheels before a release: their metadata, and their independence of the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PT_INTERP = 3
 
 
 def problems(directory: Path, forbidden: Mapping[str, str]) -> Iterator[str]:
-    """Find what is wrong with the wheels of a release; `forbidden` are texts that no file may have, and their names."""
+    """Find faults of the wheels of a release; `forbidden` are texts that no file may have, and their names."""
     wheels = {path.name.partition("-")[0]: path for path in sorted(directory.glob("*.whl"))}
     if missing := [name for name in NAMES if name not in wheels]:
         yield f"there is no wheel of {' and '.join(missing)}"
@@ -44,7 +44,7 @@ def _problems(files: Mapping[str, bytes], forbidden: Mapping[str, str]) -> Itera
         yield f"its version is {said['Version']}, and netwarp's is {netwarp_version()}"
     for other in said.get_all("Requires-Dist") or ():
         if other.startswith("netwarp-") and f"=={netwarp_version()}" not in other.replace(" ", ""):
-            yield f"it requires {other}, which is not of its own version"
+            yield f"it requires {other}, which is another version than its own"
     if not any(".dist-info/licenses/" in name for name in files):
         yield "it has no licence"
     for name, content in files.items():

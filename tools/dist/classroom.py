@@ -27,13 +27,13 @@ FILES = ROOT / "packaging/classroom"
 _LOCK = ROOT / "requirements.lock"
 _PIP = "pip==26.3 --hash=sha256:f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13"
 _BUILDS_ONLY = ("maturin",)
-"""What the lock has for building netwarp, and not for running it."""
+"""Packages in the lock that build netwarp and are not needed to run it."""
 _GLIBC = 28
 """The newest minor version of glibc 2 that wheels may need: that of distributions of 2018."""
 
 
 def requirements(lock: str, python: str) -> Iterator[str]:
-    """Yield what runs netwarp on this version of Python, as pip reads it, from the text of requirements.lock.
+    """Yield the requirements of netwarp on this version of Python, in pip's syntax, from the text of requirements.lock.
 
     Conditions are evaluated here, because pip evaluates them for the Python that it runs on.
     """

@@ -31,7 +31,7 @@ source is beside each release of netwarp.
 
 
 def kernel_wheels(kernel: Path) -> tuple[Wheel, Wheel]:
-    """The wheels of a kernel's directory: what runs it, and what modules are compiled against. Raises OSError."""
+    """The wheels of a kernel's directory: for running it, and for compiling modules. Raises OSError."""
     facts = json.loads((kernel / "kernel.json").read_text())
     about = _ABOUT.format_map(facts)
     runs = {name: File((kernel / name).read_bytes(), program=name == _PROGRAM) for name in _FILES}

@@ -178,7 +178,7 @@ class SourceFile:
 
 
 class AptGet:
-    """apt-get with a state of its own in a directory, for packages of Debian 12 on any machine that has apt."""
+    """apt-get with separate state in a directory, for packages of Debian 12 on any machine that has apt."""
 
     def __init__(self, place: Path, *, sources: bool = False) -> None:
         self.place, self.mirror = place, debian_mirror()

@@ -50,7 +50,7 @@ class Root:
         binds: Mapping[Path, str] | None = None,
         network: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command with an environment of its own; `binds` are places here that are also there; without a
+        """Run a command with a fixed environment; `binds` are places here that are also there; without a
         `network` it has no interface but a loopback that is down.
 
         The result has its exit code and output; nothing is raised.
@@ -76,7 +76,7 @@ class Root:
 
 
 def make_root(path: Path, suite: str, packages: Sequence[str]) -> Root:
-    """Make a root of a suite of Debian or Ubuntu, with only what is essential and these packages. Raises DistError."""
+    """Make a root of a suite of Debian or Ubuntu, with only essential packages and these. Raises DistError."""
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
         raise DistError("Roots are made by root and with mmdebstrap: apt-get install mmdebstrap, then run this as root.")
     mirror = []

@@ -1,4 +1,4 @@
-"""The sources of what the wheels contain of others' programs, which their licences ask for: beside the wheels."""
+"""The sources of other people's programs in the wheels, which their licences ask for; they are put beside the wheels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mirror(Protocol):
 
 def collect(pins: Sequence[Pin], kernel_source: Path, directory: Path, kept: Path) -> Iterator[str]:
     """Put the sources into a directory: Debian's source packages, and the kernel's source, whose changes are in the
-    wheel of netwarp. Yield what is missing, with the way to supply it. See `collect_packages`."""
+    wheel of netwarp. Yield missing sources, with the way to supply them. See `collect_packages`."""
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(kernel_source, directory / kernel_source.name)
     with tempfile.TemporaryDirectory(prefix="netwarp-apt-") as place:
@@ -33,7 +33,7 @@ def collect(pins: Sequence[Pin], kernel_source: Path, directory: Path, kept: Pat
 
 
 def collect_packages(pins: Sequence[Pin], mirror: Mirror, directory: Path, kept: Path) -> Iterator[str]:
-    """Put Debian's source packages of these pins into a directory; yield what is missing.
+    """Put Debian's source packages of these pins into a directory; yield missing ones.
 
     A file is the one in `kept` if its SHA-256 is that in the mirror's signed index, wherever it came from; otherwise it is
     fetched, and then kept. So a mirror that has lost a file needs to be supplied with it once.

@@ -115,7 +115,7 @@ def netwarp_version() -> str:
 
 
 def of_no_machine(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The member of an archive without what differs between machines: times, owners, the umask."""
+    """The member of an archive without properties that differ between machines: times, owners, the umask."""
     member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
     member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
     return member

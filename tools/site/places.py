@@ -1,4 +1,4 @@
-"""Where the files of the repository are on the site, and links between them."""
+"""Places of the repository's files on the site, and links between them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _ASSETS = Path(__file__).parent / "assets"
 
 
 def sources() -> list[PurePosixPath]:
-    """The pages of the repository that are pages of the site: those of docs/, and others with a place of their own."""
+    """The pages of the repository that are pages of the site: those of docs/, and others with their own place."""
     found = [path.relative_to(places.ROOT) for pattern in _PAGES for path in places.ROOT.glob(pattern)]
     return sorted([*map(PurePosixPath, found), *map(PurePosixPath, places.ROOT_PAGES)])
 
@@ -36,7 +36,7 @@ def shown_files() -> Iterator[PurePosixPath]:
 
 
 def write(folder: Path) -> None:
-    """Write all pages but the notebooks', and what they show, into the folder."""
+    """Write all pages except the notebooks, with their pictures, into the folder."""
     shutil.copytree(places.ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.md"))
     shutil.copytree(_ASSETS, folder / "assets")
     for source in sources():

@@ -216,7 +216,7 @@ pub trait Backend: Sync {
     /// Opens the standard output and standard error of a user's command.
     fn open_output(&self) -> Result<(File, File)> {
         bail!(
-            "the engine {} runs no commands of the user's own",
+            "the engine {} does not run the user's commands",
             self.name()
         )
     }

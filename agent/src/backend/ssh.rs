@@ -109,7 +109,7 @@ impl Backend for Ssh {
     fn check(&self) -> Result<()> {
         ensure!(
             std::process::id() == 1 && SESSION.get().is_some(),
-            "`init ssh` is for what `netwarp run --engine ssh` starts on a node"
+            "only `netwarp run --engine ssh` starts `init ssh`, on a node"
         );
         Ok(())
     }

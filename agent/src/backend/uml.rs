@@ -192,7 +192,7 @@ impl Backend for Uml {
         control_recorder("stop\n")
     }
 
-    /// Both streams are written in their order, regardless of what the host does.
+    /// Both streams are written in their order, whatever the host does.
     fn open_output(&self) -> Result<(File, File)> {
         let open = |path| {
             OpenOptions::new()

@@ -1,5 +1,5 @@
 //! The socket through which a command changes links of its network, as a scenario's `[[changes]]` do. Each line is a
-//! change as the lab has them; the answer is an empty line, or the reason why the change failed.
+//! change in the lab's form; the answer is an empty line, or the reason why the change failed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -47,7 +47,7 @@ const OPEN_FILES: u64 = 1024;
 /// Directory of the command's files, in the run directory.
 const FILES: &str = "files";
 
-/// What the main thread of a command hears of.
+/// An event for the main thread of a command.
 enum Happening {
     /// The command's end: its exit code, and when.
     Ended(Result<i32>, i64),
@@ -159,7 +159,7 @@ fn stop_recording(
     }
 }
 
-/// Starts the session in a thread, of which the receiver hears.
+/// Starts the session in a thread, whose events the receiver gets.
 fn begin(session: Session) -> Receiver<Happening> {
     let (send, receive) = channel();
     std::thread::spawn(move || {
@@ -193,8 +193,8 @@ fn overdue(limit_ns: i64) -> String {
         false => format!(" ({} still running)", running.join(", ")),
     };
     format!(
-        "the command has not ended after {} s of its time{running}: it waits for what does not come (input, the \
-         internet, a device?), or goes on for ever",
+        "the command has not ended after {} s of its time{running}: it waits for something that does not \
+         come (input, the internet, a device?), or never ends",
         limit_ns as f64 / 1e9
     )
 }

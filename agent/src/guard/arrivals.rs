@@ -13,7 +13,7 @@ use netwarp_records::tables::arrivals;
 /// IPPROTO_TCP
 const TCP: u8 = 6;
 
-/// The table, and what each TCP receiver holds beyond a gap.
+/// The table, and the data that each TCP receiver holds beyond a gap.
 pub struct Arrivals {
     table: Batch<arrivals::Rows>,
     beyond: FxHashMap<u32, Beyond>,

@@ -87,7 +87,7 @@ impl Keyboard {
         let had = self.typed.len();
         self.read_some();
         if self.typed.len() > had || self.is_closed {
-            // A machine that has filled its directory hears of it later.
+            // A machine that has filled its directory gets the error later.
             let _ = File::create(self.dir.join(PRESSED));
         }
     }

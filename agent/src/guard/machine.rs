@@ -31,7 +31,7 @@ const UML_DIR: &str = ".uml";
 /// An environment variable: the machine's programs run by ptrace, not by seccomp.
 const PTRACE: &str = "NETWARP_PTRACE";
 const PIPE_BYTES: i32 = 1 << 20;
-/// Where the machine's kernel mounts the directory of this program.
+/// The mount point of this program's directory in the machine.
 const AGENT_PLACE: &str = "/run";
 /// Higher than the descriptors that the caller may have left open.
 const AGENT_FD: i32 = 100;

@@ -72,7 +72,7 @@ const STUCK: &str = "netwarp: stuck: ";
 #[derive(Serialize)]
 struct Report {
     end: End,
-    /// Of a machine that took too long: which program ran, as its kernel says
+    /// The program that ran when the machine exceeded its time, as its kernel says
     running: Option<Running>,
     /// Time that a program may compute without a system call, in seconds of CPU time
     computing_s: f64,
@@ -220,7 +220,7 @@ fn guard(options: &Options) -> Result<Report> {
     })
 }
 
-/// Whether the host has no room for what was to be written, or cannot write it.
+/// Whether the host has no room for the data to be written, or cannot write it.
 fn is_of_host(error: &anyhow::Error) -> bool {
     const OF_HOST: [i32; 7] = [
         libc::ENOSPC,
@@ -433,7 +433,7 @@ struct Console {
     file: File,
     written: u64,
     buffer: Vec<u8>,
-    /// The end of what was printed
+    /// The end of the console's text
     recent: Vec<u8>,
 }
 

@@ -117,7 +117,7 @@ impl Network {
         Ok(())
     }
 
-    /// Adds a row, once for each socket or what looks like one.
+    /// Adds a row, once for each end of a connection.
     pub fn endpoint(&mut self, end: Endpoint, time_ns: i64) -> Result<()> {
         if (end.namespace == 0 && end.owner == 0) || !self.known.insert(end) {
             return Ok(());

@@ -14,7 +14,7 @@ pub struct Options {
     /// An empty directory of this machine alone for its memory file, unlinked: must allow execution
     #[arg(long)]
     pub memory_dir: PathBuf,
-    /// What the machine may read in addition to its own files, directories with everything in them
+    /// Paths that the machine may read in addition to its own files, directories with everything in them
     #[arg(long)]
     pub read: Vec<PathBuf>,
     /// Memory of the machine in bytes

@@ -67,8 +67,8 @@ pub fn settle(memory: u64, shadow: bool) -> Result<()> {
     Ok(())
 }
 
-/// Names the system call that failed on standard error, the machine's console: of a process that cannot be started only
-/// the error's number reaches its parent.
+/// Names the system call that failed on standard error, the machine's console: if a process cannot be started, only the
+/// error's number reaches its parent.
 pub fn named<T, E: Into<Error>>(call: &str, result: std::result::Result<T, E>) -> Result<T> {
     result.map_err(|error| {
         // SAFETY: write() reads the bytes of `call`.

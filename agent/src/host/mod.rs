@@ -46,7 +46,7 @@ const NICE: i32 = -15;
 #[derive(Serialize)]
 struct Report {
     end: End,
-    /// Of the agent; 128 and the signal's number if one ended it
+    /// Exit code of the agent; 128 plus the signal's number if a signal ended it
     exit_status: i32,
     privilege: Privilege,
     /// Nice value of its processes: below 0 they precede others

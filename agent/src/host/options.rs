@@ -16,7 +16,7 @@ pub struct Options {
     /// Seconds after which the run is killed
     #[arg(long)]
     pub time_limit: f64,
-    /// What programs of the lab may read in addition to the lab's own files, directories with everything in them
+    /// Paths that programs of the lab may read in addition to the lab's own files, directories with everything in them
     #[arg(long)]
     pub read: Vec<PathBuf>,
     /// PATH of every program in the lab

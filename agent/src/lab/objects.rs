@@ -14,7 +14,7 @@ use super::settings::Settings;
 pub struct Lab {
     /// version of the lab's format
     pub format: u32,
-    /// of the run
+    /// the run's seed
     pub seed: u64,
     /// CLOCK_MONOTONIC of the machine at which the run's clock starts
     pub t0_ns: i64,
@@ -28,7 +28,7 @@ pub struct Lab {
     /// in file order
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
-    /// of flows with metrics of their own
+    /// routes of flows with separate metrics
     pub flow_routes: Vec<FlowRoute>,
     /// one entry for each single flow: `count = 3` gives three
     pub flows: Vec<Flow>,
@@ -57,7 +57,7 @@ pub struct Machine {
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Module {
-    /// of its file or directory
+    /// the name of its file or directory
     pub name: String,
     /// its path in the scenario
     pub place: String,
@@ -102,7 +102,7 @@ pub struct Node {
     pub forward: bool,
     /// names and values, in the order in which they are set: all that differ from the kernel's defaults
     pub sysctl: Settings,
-    /// what each system call takes of programs that run here
+    /// the time of each system call of programs that run here
     pub syscall_ns: u64,
     /// None: it translates no addresses
     pub nat: Option<Nat>,
@@ -113,13 +113,13 @@ pub struct Node {
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Nat {
-    /// of its interface towards the outside
+    /// ifindex of its interface towards the outside
     pub index: u32,
-    /// of that interface, which is that of all inside hosts outside
+    /// the address of that interface, by which all inside hosts appear outside
     pub address: IpAddr,
-    /// on which part of the remote endpoint the external port depends
+    /// the part of the remote endpoint that the external port depends on
     pub mapping: Remote,
-    /// which part of the remote endpoint must have been sent to before
+    /// the part of the remote endpoint that must have been sent to before
     pub filtering: Remote,
     /// whether external ports are the internal ones; otherwise a hash of endpoints
     pub preserved: bool,
@@ -127,7 +127,7 @@ pub struct Nat {
     pub hairpin: bool,
     /// how long a mapping lasts after the last packet from inside
     pub timeout_ns: i64,
-    /// of the hash
+    /// the seed of the hash
     pub seed: u32,
 }
 
@@ -154,7 +154,7 @@ pub struct Link {
     /// whether its ends are devices of netwarp's kernel (kind `wire`), which serialise and delay themselves; otherwise
     /// each is a veth whose peer is in the namespace of the wires
     pub device: bool,
-    /// descriptors of such a device; with more than one, byte queue limits hold
+    /// descriptors of such a device; with more than one, byte queue limits apply
     pub ring_pkts: u32,
     /// exactly two
     pub ends: [End; 2],
@@ -173,7 +173,7 @@ pub struct End {
     pub interface: String,
     /// ifindex, unique in the whole lab
     pub index: u32,
-    /// of the peer in the namespace of the wires
+    /// ifindex of the peer in the namespace of the wires
     pub wire_index: u32,
     pub mac: String,
     /// with the length of their prefix
@@ -184,7 +184,7 @@ pub struct End {
     pub opportunities: Option<Opportunities>,
     /// child of either, or root; None with `raw`
     pub queue: Option<Queue>,
-    /// tc commands of the scenario's own, in place of these three
+    /// the scenario's tc commands, in place of these three
     pub raw: Option<Vec<String>>,
     /// lines for tc that set up all this, except opportunities; the agent runs them
     pub tc: Vec<String>,
@@ -202,7 +202,7 @@ pub struct End {
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
-    /// of the class and its ceiling
+    /// the rate and the ceiling of the class
     pub rate_bps: u64,
     /// a full frame
     pub quantum_bytes: u32,
@@ -225,7 +225,7 @@ pub struct Opportunities {
     pub overhead_bytes: i32,
     /// period after which the trace repeats
     pub period_ms: u64,
-    /// of the whole trace
+    /// the mean over the whole trace
     pub mean_rate_bps: u64,
     /// milliseconds, each with the number of opportunities
     pub trace: String,
@@ -318,7 +318,7 @@ pub enum Loss {
     },
 }
 
-/// Which packets of a direction something happens to, counted from 1: one of the first three says it.
+/// The affected packets of a direction, counted from 1: one of the first three fields selects them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -386,12 +386,12 @@ pub struct FlowRoute {
     pub node: String,
     /// also the priority of its rule
     pub table: u32,
-    /// of the other end
+    /// the address of the other end
     pub to: IpAddr,
     /// None: the other end is attached
     pub via: Option<IpAddr>,
     pub interface: String,
-    /// of the flows' destinations
+    /// the first port of the flows' destinations
     pub first_port: u16,
     pub last_port: u16,
     /// whether these are ports of the other end; otherwise of this one
@@ -436,7 +436,7 @@ pub struct Flow {
     pub start_ns: i64,
     /// within the run
     pub duration_ns: i64,
-    /// of everything random in this flow
+    /// the seed of everything random in this flow
     pub seed: u64,
     /// in order of time; before the first one its fields apply
     pub changes: Vec<FlowChange>,
@@ -464,7 +464,7 @@ pub struct FlowChange {
     pub at_ns: i64,
     /// whether it sends, or makes requests
     pub active: bool,
-    /// of UDP sources
+    /// the rate of UDP sources
     pub rate_bps: Option<u64>,
     /// mean of the pauses that begin from then on
     pub think_ns: Option<i64>,
@@ -482,12 +482,12 @@ pub enum Distribution {
     Pareto,
 }
 
-/// A whole number that each socket of a flow is given with setsockopt(2), at both ends, before it connects.
+/// A whole number that setsockopt(2) sets on each socket of a flow, at both ends, before it connects.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct SocketOption {
-    /// in C, for messages
+    /// its name in C, for messages
     pub name: String,
     pub level: u32,
     pub option: u32,
@@ -506,9 +506,9 @@ pub struct Change {
     pub link: String,
     pub node: String,
     pub interface: String,
-    /// of the end that changes
+    /// ifindex of the end that changes
     pub index: u32,
-    /// of its shaper
+    /// the new rate of its shaper
     pub rate_bps: Option<u64>,
     pub queue: Option<NewQueue>,
     /// lines for tc that change the queue; the agent runs them
@@ -541,10 +541,10 @@ pub struct NewQueue {
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// of the change in the scenario; both ends of a link share it
+    /// the change's number in the scenario; both ends of a link share it
     pub number: u32,
     pub flow: String,
-    /// of the connection, as its data goes
+    /// the port at the end of the connection that sends data
     pub source_port: u16,
     pub destination_port: u16,
     /// a column of `acks`, or a variable that the congestion control exports
@@ -561,7 +561,7 @@ pub struct Condition {
 #[serde(deny_unknown_fields)]
 pub struct Tuner {
     pub node: String,
-    /// its words
+    /// the program and its arguments
     pub program: Vec<String>,
 }
 
@@ -575,7 +575,7 @@ pub struct Record {
     /// interval between samples of sockets, queues and links; 0: only one at the end
     pub sample_ns: i64,
     pub captures: Vec<Capture>,
-    /// kept at most of each stream that a command prints, and of all files that commands leave
+    /// the maximum kept of each stream that a command prints, and of all files that commands leave
     pub kept_bytes: u64,
 }
 
@@ -588,7 +588,7 @@ pub struct Capture {
     pub node: String,
     pub interface: String,
     pub index: u32,
-    /// bytes of each packet
+    /// the captured bytes of each packet
     pub snap: u32,
     /// in the syntax of pcap-filter(7); None: every packet
     pub filter: Option<String>,
@@ -601,17 +601,17 @@ pub struct Capture {
 pub struct Exec {
     /// the program and its arguments
     pub command: Vec<String>,
-    /// where it starts
+    /// its working directory
     pub directory: String,
     /// its whole environment
     pub env: Settings,
-    /// of its network: only ACKs and arrivals, or packets as well
+    /// records of its network: ACKs and arrivals, or packets as well
     pub record: Recorded,
-    /// of each veth and loopback without another rate; None: none
+    /// the rate of each veth and loopback without another; None: none
     pub rate_bps: Option<u64>,
-    /// of the time that each program takes to start: quantiles at equal steps from 0 to 1; empty: none
+    /// quantiles of the time that each program takes to start, at equal steps from 0 to 1; empty: none
     pub start_ns: Vec<u64>,
-    /// what each system call of its programs takes
+    /// the time of each system call of its programs
     pub syscall_ns: u64,
     /// how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from 0 to 1;
     /// empty: all are right

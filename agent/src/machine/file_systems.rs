@@ -10,7 +10,7 @@ use crate::tools;
 /// Kind and place of each, in the order of mounting. /run is empty and writable.
 const FILE_SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")];
 
-/// Where the agent's tools are.
+/// The directory of the agent's tools.
 const TOOLS: &str = "/run/netwarp-tools";
 /// File of the guard in the run directory: the number of a descriptor of the machine's process, the tools' directory.
 pub const TOOLS_DESCRIPTOR: &str = ".uml/tools";

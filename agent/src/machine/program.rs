@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, Signal, killpg};
 use seccompiler::BpfProgram;
 
-/// Home directory, for settings, of a program in a root of its own.
+/// Home directory, for settings, of a program in a separate root.
 pub const HOME: &str = "/root";
 /// The longest file that a program may write: it must not fill the host's disk.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;

@@ -52,7 +52,7 @@ fn limit_of(queue: &Queue) -> Option<u32> {
     let words: Vec<&str> = queue.options.iter().map(String::as_str).collect();
     match (queue.kind.as_str(), words.as_slice()) {
         ("pfifo", ["limit", limit]) => {
-            // tc takes a leading zero for a sign of another base.
+            // tc reads a number with a leading zero in another base.
             limit.parse().ok().filter(|n: &u32| n.to_string() == *limit)
         }
         _ => None,

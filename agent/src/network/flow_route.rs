@@ -48,7 +48,7 @@ fn new_route(wanted: &FlowRoute, index: u32) -> Request {
     const RTA_GATEWAY: u16 = 5;
     const RTA_METRICS: u16 = 8;
     const RTA_TABLE: u16 = 15;
-    // What IPv6 has no scopes for is attached without one.
+    // IPv6 has no scopes, so its attached routes have none.
     let scope = match wanted.via.is_none() && wanted.to.is_ipv4() {
         true => RT_SCOPE_LINK,
         false => RT_SCOPE_UNIVERSE,

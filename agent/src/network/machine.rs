@@ -33,7 +33,7 @@ pub fn set_up(lab: &Lab, backend: &'static dyn Backend) -> Result<Network> {
         .context("a lab without the node of this machine")?;
     if let Some(route) = lab.flow_routes.first() {
         bail!(
-            "flow {} needs a route of its own, and a rule for it would stay among those of this machine",
+            "flow {} needs its own route, and a rule for it would stay among those of this machine",
             route.flow
         );
     }

@@ -1,9 +1,9 @@
 //! Address translation of a router (RFC 4787), for UDP and TCP over IPv4, by rules of nf_tables.
 //!
-//! Linux's own masquerading keeps ports and filters by address and port. Here the external port follows from what the
-//! mapping depends on: it is the internal port, or a hash of the internal endpoint with as much of the remote one as the
-//! mapping depends on. A map from (external port, as much of the remote endpoint as the filter asks for) to the internal
-//! endpoint is renewed by each outbound packet; what arrives from outside passes only if it has an element.
+//! Linux's own masquerading keeps ports and filters by address and port. Here the external port is either the internal
+//! port, or a hash of the internal endpoint and of the part of the remote endpoint that the mapping depends on. A map
+//! from the external port and the part of the remote endpoint that the filter checks to the internal endpoint is renewed
+//! by each outbound packet; packets from outside pass only if the map has an element for them.
 
 use std::net::IpAddr;
 
@@ -51,12 +51,12 @@ pub fn apply(router: &Namespace, nat: &Nat) -> Result<()> {
         .context("address translation")
 }
 
-/// Way of a packet from inside: it decides where its remote endpoint is found.
+/// Path of a packet from inside, which decides where its remote endpoint is found.
 #[derive(Clone, Copy)]
 enum Way {
     /// To outside: its destination.
     Out,
-    /// Back to inside: the destination with which its connection began, as its own is an internal one by now.
+    /// Back to inside: the connection's original destination, since the packet's own is an internal one by now.
     Back,
 }
 
@@ -103,7 +103,7 @@ impl Translator<'_> {
             .only(Part::Mark, true, HAIRPIN.to_ne_bytes())
             .bits(Part::Status, STATUS_TO_INSIDE, false);
         table.rule("own", refused.drop());
-        // What comes unasked from outside reaches neither the router nor the inside, and is not answered.
+        // Unsolicited packets from outside reach neither the router nor the inside, and are not answered.
         for chain in ["own", "filtering"] {
             let unasked = self
                 .arriving()
@@ -147,7 +147,7 @@ impl Translator<'_> {
         rule.hashed_port(HASHED[0], count, self.nat.seed, LEAST_PORT, to)
     }
 
-    /// Translates what arrives for an external endpoint that is mapped, if the filter lets it pass.
+    /// Translates packets to a mapped external endpoint, if the filter lets them pass.
     fn inward(&self, table: &mut Table, protocol: u8) {
         let rule = self
             .arriving()
@@ -157,7 +157,7 @@ impl Translator<'_> {
         table.rule("inward", self.to_inside(rule));
     }
 
-    /// Lets packets from inside to the external address come back, as from their sender's external endpoint.
+    /// Hairpins packets from inside to the external address: they arrive from their sender's external endpoint.
     fn hairpin(&self, table: &mut Table, protocol: u8) {
         let from_inside = || {
             Rule::default()
@@ -167,7 +167,7 @@ impl Translator<'_> {
         };
         let marked = from_inside().constant(HAIRPIN.to_ne_bytes(), PROTOCOL);
         table.rule("hairpins", marked.mark(PROTOCOL));
-        // Here, since a packet that the receiver's filter refuses leaves no more.
+        // Done here, since a packet that the receiver's filter refuses does not leave any more.
         table.rule("hairpins", self.renewal(from_inside()));
         let rule = self
             .external_port(from_inside(), Way::Out, REMOTE_PORT)

@@ -1,5 +1,5 @@
 //! Tables, chains, maps and rules of nf_tables, as netlink messages: linux/netfilter/nf_tables.h. Numbers are in network
-//! byte order; the contents of registers are as packets have them.
+//! byte order; the contents of registers are in the byte order of packets.
 
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_NETFILTER;
@@ -53,7 +53,7 @@ pub enum Part {
     Mark,
     State,
     Status,
-    /// Of the connection's first packet, as it was before any translation.
+    /// The destination of the connection's first packet, before any translation.
     FirstDestination,
     FirstDestinationPort,
 }
@@ -121,7 +121,7 @@ impl<'a> Table<'a> {
         );
     }
 
-    /// Makes the whole table in the network namespace of this thread, or nothing of it.
+    /// Makes the whole table in the network namespace of this thread, atomically.
     pub fn commit(self) -> Result<()> {
         let edge = |kind| Request::new(kind, 0).raw(&header(0, SUBSYSTEM));
         let begin = std::iter::once(edge(NFNL_MSG_BATCH_BEGIN));

@@ -17,7 +17,8 @@ const ENTRY: usize = 8;
 /// Size of the trace's entries in one message: the attribute around them holds less than 64 kB.
 pub(super) const CHUNK_BYTES: usize = 4096 * ENTRY;
 
-/// Sets up every end of this node whose link follows opportunities, which begin with the run. Devices have theirs.
+/// Sets up every end of this node whose link follows opportunities, which begin with the run. Devices follow them by
+/// themselves.
 pub fn apply(lab: &Lab, node: &mut Site) -> Result<()> {
     let Site {
         route, ends, t0_ns, ..

@@ -17,7 +17,7 @@ const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
 const QDISC: u32 = 0x0001_0000;
-/// The class of all packets, which the queue is below.
+/// The class of all packets, the parent of the queue.
 pub(super) const CLASS: u32 = 0x0001_0001;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 

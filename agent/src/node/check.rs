@@ -41,7 +41,7 @@ pub fn interfaces(
                 ));
             }
             Some(i) if carrying.contains(&i.index) => problems.push(format!(
-                "{name} (link {link}) carries the SSH connection itself: a link takes an interface of its own"
+                "{name} (link {link}) carries the SSH connection itself: a link takes its own interface"
             )),
             Some(i) => {
                 let own = Own {

@@ -25,7 +25,7 @@ pub enum Order {
     Start {
         t0_ns: i64,
     },
-    /// The run ends now, with what it has recorded.
+    /// The run ends now, with its records so far.
     Stop {},
     /// Send what was recorded.
     Fetch {},
@@ -55,7 +55,7 @@ pub struct Prepare {
     pub interfaces: BTreeMap<String, String>,
     /// run.json
     pub run: Value,
-    /// What programs of the lab may read, if it exists; names that end in `*` are prefixes
+    /// Paths that programs of the lab may read if they exist; names that end in `*` are prefixes
     pub read: Vec<String>,
     pub search_path: String,
 }

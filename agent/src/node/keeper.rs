@@ -38,7 +38,7 @@ pub struct Keeper {
     pub report: File,
 }
 
-/// What a run needs to know: the machine's node, its interfaces, and the environment of programs.
+/// The setting of a run: the machine's node, its interfaces, and the environment of programs.
 pub struct Surroundings<'a> {
     pub node: &'a str,
     pub own: &'a BTreeMap<String, Own>,

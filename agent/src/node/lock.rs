@@ -13,7 +13,7 @@ use super::state::State;
 const PLACE: &str = "/run/netwarp-node";
 const STATE: &str = "/run/netwarp-node/state.json";
 /// Names in the abstract namespace of unix(7), which is one of the machine's network and leaves no file: the lock, and
-/// the beginning of the name that says whose it is.
+/// the prefix of the name that says who holds it.
 const LOCK: &str = "netwarp-node";
 const OWNER: &str = "netwarp-node of ";
 
@@ -24,7 +24,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the machine for a session; `whose` is what another session is told if it finds the machine taken. Restores
+    /// Takes the machine for a session; `whose` is the message for another session that finds the machine taken. Restores
     /// the machine first after a session that was killed; the sentence returned reports that.
     pub fn take(whose: &str) -> Result<(Self, Option<String>)> {
         let lock = match bind(LOCK) {
@@ -58,14 +58,14 @@ fn bind(name: &str) -> std::io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Whose lab is running, as its session has named itself.
+/// The session whose lab is running, by the name that it gave itself.
 fn owner() -> String {
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let named = sockets
         .lines()
         .find_map(|line| line.split_once(&format!("@{OWNER}")));
     named
-        .map_or("nothing is known of it", |(_, whose)| whose)
+        .map_or("nothing is known about it", |(_, whose)| whose)
         .trim()
         .to_string()
 }
@@ -81,14 +81,14 @@ fn restore_left() -> Result<Option<String>> {
     let failed = state.restore();
     if !failed.is_empty() {
         bail!(
-            "an earlier agent was killed here, and what it has changed cannot be restored: {}",
+            "an earlier agent was killed here, and its changes cannot be undone: {}",
             failed.join("; ")
         );
     }
     remove_dir(&state.dir);
     forget();
     Ok(Some(
-        "an earlier agent was killed here; what it had changed is as it was".to_string(),
+        "an earlier agent was killed here; its changes have been undone".to_string(),
     ))
 }
 

@@ -34,7 +34,7 @@ use crate::lab::{Lab, RunFile};
 use crate::part::{self, Own};
 use crate::time::{monotonic_ns, realtime_offset_ns, skew_clocks};
 
-/// For tests only: how this node's clock differs from the machine's.
+/// An environment variable for tests only: the difference of this node's clock from the machine's.
 const TEST_CLOCK: &str = "NETWARP_TEST_CLOCK";
 /// The run's directory, in the session's directory.
 const RUN: &str = "run";
@@ -54,7 +54,7 @@ pub struct Options {
     /// Message for other sessions that find the machine taken
     #[arg(long, default_value = "")]
     whose: String,
-    /// For tests only: how this node's clock differs from the machine's (sudo forgets the environment)
+    /// Difference of this node's clock from the machine's, for tests only (sudo drops the environment)
     #[arg(long, hide = true)]
     clock: Option<String>,
 }
@@ -369,7 +369,7 @@ impl Session {
     }
 
     /// Reports that the run is over here. Others may need this node a little longer, so it stays as it is until
-    /// netwarp, which hears of all nodes, asks for the records.
+    /// netwarp, which all nodes report to, asks for the records.
     fn run_ended(&mut self, status: Option<u8>) -> Result<()> {
         self.ended = true;
         self.output.answer(&json!({

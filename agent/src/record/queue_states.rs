@@ -1,5 +1,5 @@
-//! `queue_states.arrows`: what the qdiscs at some ends of links report about their inner state, and those of their
-//! classes (RTM_GETQDISC, RTM_GETTCLASS).
+//! `queue_states.arrows`: the inner state of qdiscs at some ends of links, and of their classes, as the kernel reports
+//! it (RTM_GETQDISC, RTM_GETTCLASS).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +57,7 @@ impl QueueStates {
                 ] {
                     let message = tcmsg(index, 0, 0, 0);
                     route.dump(Request::new(request, 0).raw(&message), |_, payload| {
-                        // A dump of qdiscs is of all interfaces.
+                        // A dump of qdiscs has those of all interfaces.
                         if word(payload, 4) == Some(index) {
                             read(payload, parts, &mut |row| {
                                 if let Err(e) = table.push(queue_states::Row { time_ns, ..row }) {

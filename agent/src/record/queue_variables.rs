@@ -1,7 +1,7 @@
-//! What queueing disciplines report about their inner state. Made by `make generate` from
+//! Variables of queueing disciplines' inner state. Made by `make generate` from
 //! `python/netwarp/store/queue_variables.py`.
 
-/// What a variable describes.
+/// The part of a discipline that a variable describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Discipline,

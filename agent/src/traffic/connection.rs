@@ -102,7 +102,7 @@ pub fn client(setup: &Setup, opening: &Opening, port: u16) -> Result<Option<Owne
         .transpose()
 }
 
-/// What all sockets of a flow have in common.
+/// The settings that all sockets of a flow have in common.
 #[derive(Clone)]
 pub struct Opening {
     transport: Transport,
@@ -111,7 +111,7 @@ pub struct Opening {
     outlived: bool,
 }
 
-/// What the sockets of a transport have of their own.
+/// The settings of sockets that depend on their transport.
 #[derive(Clone)]
 enum Transport {
     /// The congestion control, in both directions.

@@ -1,4 +1,4 @@
-//! Messages of SCTP, as RFC 6458 and `include/uapi/linux/sctp.h` have them.
+//! Messages of SCTP, as defined by RFC 6458 and `include/uapi/linux/sctp.h`.
 
 use std::io::{Error, Result};
 use std::os::fd::RawFd;
@@ -17,10 +17,10 @@ const SCTP_EVENT: libc::c_int = 127;
 const SCTP_SENDER_DRY_EVENT: u16 = 0x8009;
 const MSG_NOTIFICATION: libc::c_int = 0x8000;
 
-/// In which order a message is delivered.
+/// The order in which messages are delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// After those before it in its stream.
+    /// After the earlier messages of its stream.
     InStream,
     /// As soon as it is complete.
     None,
@@ -52,7 +52,7 @@ pub struct AssociationStats {
 }
 
 impl AssociationStats {
-    /// Those of a socket; None if it has no association, or no longer.
+    /// The counts of a socket; None if it has no association, or no longer has one.
     pub fn of(socket: RawFd) -> Option<Self> {
         // struct sctp_assoc_stats in words of 8 bytes: the association, an address of 128 bytes, then maxrto, isacks,
         // osacks, opackets, ipackets, rtxchunks and nine more.
@@ -112,7 +112,7 @@ pub fn send_message(socket: RawFd, length: usize, stream: u16, order: Order) -> 
     Ok(())
 }
 
-/// Takes what there is of a message, or waits for one; returns the number of bytes, 0 at the end of the association.
+/// Takes the available part of a message, or waits for one; returns the number of bytes, 0 at the association's end.
 pub fn discard(socket: RawFd) -> Result<u64> {
     let mut bytes = [0_u8; READ];
     // SAFETY: the kernel writes at most READ bytes into the buffer.

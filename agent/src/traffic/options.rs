@@ -1,4 +1,4 @@
-//! Options of a flow's sockets, as the lab has them.
+//! Options of a flow's sockets, in the lab's form.
 
 use std::io::Error;
 use std::os::fd::RawFd;

@@ -14,7 +14,7 @@ use super::connection::Opening;
 /// fewer, at random, so that two connections of a run would soon have the same five-tuple.
 const PORTS: std::ops::RangeInclusive<u16> = 16_384..=65_535;
 
-/// Opens the connections of a client, each from a port of its own.
+/// Opens the connections of a client, each from a different port.
 pub struct Ports {
     opening: Opening,
     local: IpAddr,

@@ -11,12 +11,12 @@ use crate::time::Stamps;
 
 /// Number of datagrams taken at once.
 const BATCH: usize = 1024;
-/// The same where a socket is emptied often.
+/// Number of datagrams taken at once where a socket is emptied often.
 const FEW: usize = 64;
 const PAYLOAD: usize = MIN_PAYLOAD_BYTES as usize;
 const CONTROL_BYTES: usize = 64;
 
-/// The receiving socket of a flow, with what is made of its datagrams.
+/// The receiving socket of a flow, with its statistics and its rows.
 pub struct Receiver {
     flow_id: u32,
     socket: Arc<OwnedFd>,

@@ -37,7 +37,7 @@ struct Sctp {
     progress: Arc<Mutex<Progress>>,
 }
 
-/// What a sender sends, and where to.
+/// A sender's messages and their destination.
 struct Plan {
     fields: SctpFields,
     to: SocketAddr,

@@ -1,4 +1,4 @@
-//! TCP's data as the generators send and take it: transfers of many megabytes with one system call each.
+//! Sending and receiving TCP data for the generators: many megabytes with each system call.
 //!
 //! A system call costs more than a packet does. One `sendmsg` hands the kernel four megabytes (one small buffer many
 //! times over); one `recv` with MSG_WAITALL and MSG_TRUNC takes a gigabyte and discards it. Both sleep inside the

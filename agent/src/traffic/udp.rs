@@ -33,7 +33,7 @@ use crate::lab::Flow;
 
 /// Number of departures handed over at once.
 const BATCH: usize = 1024;
-/// Size of struct netwarp_payload, which every datagram has at least.
+/// Size of struct netwarp_payload, the minimum of every datagram.
 const MIN_PAYLOAD: f64 = MIN_PAYLOAD_BYTES as f64;
 /// Large enough that neither end's buffer loses or delays a datagram: only the queues do.
 const BUFFER_BYTES: usize = 256 << 20;
@@ -42,7 +42,7 @@ const HEADERS: f64 = (ETHERNET_HEADER_BYTES + UDP_HEADER_BYTES) as f64;
 const IPV4_HEADER: f64 = IPV4_HEADER_BYTES as f64;
 const IPV6_HEADER: f64 = IPV6_HEADER_BYTES as f64;
 
-/// Timing of packets; instants are nanoseconds from the flow's start, gaps are of the source's own clock (`Pace`).
+/// Timing of packets; instants are nanoseconds from the flow's start, gaps are in the source's own clock (`Pace`).
 pub trait Pattern: Send {
     /// When the first packet leaves; `mean_gap_ns` is a packet's mean transmission time at the rate.
     fn first_ns(&mut self, _mean_gap_ns: f64, _draws: &mut Draws) -> f64 {
@@ -169,7 +169,7 @@ impl Sockets {
     }
 }
 
-/// What a source has sent so far, in payload.
+/// The packets and the payload that a source has sent so far.
 #[derive(Default)]
 pub struct Sent {
     packets: u64,

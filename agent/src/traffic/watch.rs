@@ -27,7 +27,7 @@ impl Watch {
         (self.epoll.add(borrowed, EpollEvent::new(flags, fd as u64))).context("epoll")
     }
 
-    /// Waits until something happens, and returns descriptors with what happened to them.
+    /// Waits for events, and returns descriptors with their events.
     pub fn wait(&self) -> Result<Vec<(RawFd, EpollFlags)>> {
         let mut events = [EpollEvent::empty(); EVENTS];
         let count = loop {

@@ -32,7 +32,7 @@ impl Reader {
     /// used.
     ///
     /// # Errors
-    /// The other kind of file that it is, or that it is of no known kind.
+    /// The file is of another kind, which the error names, or of an unknown kind.
     pub fn open(bytes: &[u8]) -> Result<(Self, usize), Damage> {
         if bytes.is_empty() {
             return Err(Damage::Empty);
@@ -52,7 +52,7 @@ impl Reader {
     /// Reads the next item at the beginning of `bytes`.
     ///
     /// # Errors
-    /// Why the rest of the file cannot be read.
+    /// The reason why the rest of the file cannot be read.
     pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<Step<'a>, Damage> {
         match self {
             Self::Pcap(reader) => reader.step(bytes),

@@ -33,7 +33,7 @@ pub enum Step<'a> {
     More(usize),
 }
 
-/// Why a file cannot be read, or not to its end.
+/// The reason why a file cannot be read, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// It has no bytes at all

@@ -17,7 +17,7 @@ const LONGEST_NS: i64 = 60 * SECOND_NS;
                   permit it; 130 interrupted before the duration was over."
 )]
 pub struct Options {
-    /// Which sockets; default: all that are not listening, closed or in TIME-WAIT
+    /// Filter of sockets; default: all that are not listening, closed or in TIME-WAIT
     pub filter: Vec<String>,
     /// Time from one sample to the next: 1ms to 60s
     #[arg(short, long, default_value = "1s", value_parser = interval)]

@@ -1,4 +1,4 @@
-//! The interface of what receives rows.
+//! The interface of receivers of rows.
 
 use anyhow::Result;
 

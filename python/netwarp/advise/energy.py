@@ -17,7 +17,7 @@ _ROOM = 1.5
 
 
 def with_energy(environment: Environment) -> Environment:
-    """The environment with exact records, and, unless it has models of its own, with one for both ends of the flows and
+    """The environment with exact records, and, unless it has its own models, with one for both ends of the flows and
     for each link that a port can carry."""
     document = dict(environment.document)
     document["record"] = {**document.get("record", {}), "exact": True}

@@ -4,7 +4,7 @@ from netwarp.store.errors import SelectionError
 
 
 class AdviceError(SelectionError):
-    """A question that cannot be answered: what is missing or contradictory, in a sentence."""
+    """A question that cannot be answered; the message is a sentence on the missing or contradictory part."""
 
 
 class NoCandidateError(AdviceError):

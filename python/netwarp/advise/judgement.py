@@ -36,7 +36,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """The score of one candidate against another's: ratio − 1 in percent with its interval, and what it means.
+    """The score of one candidate against another's: ratio − 1 in percent with its interval, and its meaning.
 
     `needed` is the approximate number of seeds that would settle a difference that is too close to call; None if
     unknown.

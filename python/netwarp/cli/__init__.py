@@ -65,7 +65,7 @@ def _application() -> "App":
 
 
 def _become_interruptible() -> None:
-    """Let a signal interrupt what the command does, with everything cleaned up."""
+    """Let a signal interrupt the command, with everything cleaned up."""
     for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _interrupt), (signal.SIGHUP, _hang_up)):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) and background jobs of sh ignore it
             signal.signal(number, handler)

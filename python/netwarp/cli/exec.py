@@ -77,7 +77,7 @@ def exec_(
     timeout
         Limit of virtual time, such as 90s, after which the run fails; default: a day.
     keep
-        Maximum size of what is kept of each output stream, and of all files that the command leaves, such as 4G;
+        Maximum size that is kept of each output stream, and of all files that the command leaves, such as 4G;
         default: 1G.
     record
         What is recorded of its network: packets (with ACKs; the default), acks, or none.

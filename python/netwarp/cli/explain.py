@@ -34,7 +34,7 @@ def explain(
     """Explain why two runs of the same seed differ: the first packet at which they diverge, and its consequences.
 
     The exact records of both are compared event by event. What is shown: the settings that differ, the first event and
-    the first packet that differ with what happened to it in each run, the ten largest differences after that, and one
+    the first packet that differ, the packet's fate in each run, the ten largest differences after that, and one
     figure. See docs/explain.md.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Commands on results, and what they print: the table, the expectations, the figures."""
+"""Commands on results, and their output: the table, the expectations, the figures."""
 
 import sys
 from dataclasses import asdict, replace
@@ -69,7 +69,7 @@ def print_study(study: "Study", *, as_json: bool) -> int:
 
 
 def say_absent(result: "ResultDir") -> None:
-    """Say what is absent from a result because its runs did not keep all records. Raises StoreError."""
+    """Name the parts absent from a result because its runs did not keep all records. Raises StoreError."""
     for sentence in result.absent_records():
         say(f"note: {sentence}", style="yellow")
 

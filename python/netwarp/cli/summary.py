@@ -86,7 +86,7 @@ def _judged(study: Study) -> Iterator[str]:
 
 
 def _chart_of_study(study: Study) -> str:
-    """The metric in which what varies makes the most visible difference, at every point; empty if nothing varies."""
+    """The metric with the most visible difference between points, at every point; empty if nothing varies."""
     axes = study.result.axes
     for wish in wishes_that_differ(study.result) if axes else ():
         scope, _, metric = wish.metric.partition(".")

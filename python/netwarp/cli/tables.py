@@ -116,7 +116,7 @@ def _caption(statistics: pl.DataFrame, shown: Sequence[MainMetric]) -> str:
 
 
 def _about(shown: Sequence[MainMetric], queue: str | None) -> str | None:
-    """Which queue and link the columns describe that are not a flow's; None without such columns."""
+    """The queue and link of the columns that are not a flow's; None without such columns."""
     headings = [heading.replace("-\n", "").replace("\n", " ") for scope, _, heading, _ in shown if scope != "flow"]
     return f"{', '.join(headings)}: at {queue}" if headings and queue else None
 

@@ -212,7 +212,7 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
 
 
 def _files(typed: str, suffix: str) -> Iterator[str]:
-    """Files with this suffix, and directories (with a slash), that begin with what is typed."""
+    """Files with this suffix, and directories (with a slash), that begin with the typed text."""
     folder, _, start = typed.rpartition("/")
     base = f"{folder}/" if typed.startswith("/") or folder else ""
     for path in sorted(_glob(Path(base or "."), "*")):
@@ -284,7 +284,7 @@ def _described(what: str) -> list[str]:
 
 
 def _after_comma(typed: str, words: Iterable[str]) -> Iterator[str]:
-    """Words for the last place of a list with commas, each with what is before it."""
+    """Words for the last place of a list with commas, each with the text before it."""
     start, comma, _ = typed.rpartition(",")
     given = set(start.split(","))
     return (f"{start}{comma}{word}" for word in words if word not in given)

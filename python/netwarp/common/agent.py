@@ -15,7 +15,7 @@ FULL_LANDLOCK = 6
 """The version of Landlock that has all features with which a machine is confined."""
 _ANSWER_S = 30.0
 _NO_LANDLOCK = (
-    "this host has no Landlock, so only file permissions protect your files from what a scenario runs "
+    "this host has no Landlock, so only file permissions protect your files from a scenario's programs "
     "(SECURITY.md): run only scenarios that you trust"
 )
 _NO_LANDLOCK_TO_BUILD = (

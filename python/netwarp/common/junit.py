@@ -13,7 +13,7 @@ _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Fault(StrEnum):
-    """Why a test case did not pass: the element that it has."""
+    """The element that says why a test case did not pass."""
 
     FAILURE = "failure"
     ERROR = "error"
@@ -40,7 +40,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite of test cases, with what was printed on standard output and standard error."""
+    """A suite of test cases, with the text on standard output and standard error."""
 
     name: str
     cases: Sequence[Case]

@@ -1,4 +1,4 @@
-"""Which machines netwarp runs on, and for the others the reason and the way that works. It imports nothing of Linux."""
+"""The machines that netwarp runs on; for others, the reason and an alternative. It imports nothing of Linux alone."""
 
 import os
 import sys

@@ -9,7 +9,7 @@ from netwarp.values.json_values import Json
 
 
 def found_network(run: RunDir, lab: Lab, duration_ns: int) -> dict[str, Json]:
-    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
+    """The part of the network that only the records show: all of it, or its commands' traffic. Raises StoreError."""
     if lab.exec and lab.nodes:
         flows = session_flows(run, lab, duration_ns)
         return {"flows": [flow.as_json() for flow in flows]}

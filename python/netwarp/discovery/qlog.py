@@ -24,13 +24,13 @@ MAX_BYTES = 64 << 20
 _MAX_LOOKS = 50_000_000
 """How often numbers of packets are looked up in a trace, against ranges that would take hours."""
 _MAX_WORDS = 200
-"""Characters of a sentence about a file, which may quote it."""
+"""The maximum length in characters of a note on a file, which may quote it."""
 _RECORD_SEPARATOR = "\x1e"
 _SPACES = {"initial": 0, "handshake": 1}
 """Packet number spaces (RFC 9000, section 12.3); 0-RTT and 1-RTT packets share the third."""
 _APPLICATION = 2
 _NOT_IN_FLIGHT = {"ack", "connection_close"}
-"""Frames that alone leave a packet out of what is in flight (RFC 9002, section 2)."""
+"""Frames that do not put a packet in flight if it has no others (RFC 9002, section 2)."""
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
 
@@ -40,7 +40,7 @@ class QlogError(Exception):
 
 @dataclass(frozen=True)
 class QlogTrace:
-    """What one end of a connection logged of its sending.
+    """One end's log of the packets it sent on a connection.
 
     `rows` are those of `quic_acks` without a flow, with times in ns since 1970. `datagram_bytes` is the longest packet.
     """
@@ -84,7 +84,7 @@ def _parsed(text: str) -> Iterator[tuple[Mapping[str, Json], Iterable[Json]]]:
 
 
 def _values(text: str) -> list[Json]:
-    """The values of a text: one, or one in each line, as stacks write that leave out the record separators."""
+    """The values of a text: one, or one in each line, as from stacks that leave out the record separators."""
     try:
         return [json.loads(text)]
     except ValueError:
@@ -157,7 +157,7 @@ class _Sender:
     _looks: int = 0
     _acknowledged: bool = False
     _lost_rows: int = 0
-    """Packets lost when the last row was made, by which a later one is told to be of a loss."""
+    """Packets lost when the last row was made; a later row with more is one of a loss."""
     _answered: int = 0
     """Packets lost when the window was last lowered."""
 
@@ -196,7 +196,7 @@ class _Sender:
             self._unacked[space][number] = size
 
     def _received(self, data: Mapping[str, Json]) -> None:
-        """Count what the acknowledgements in a packet are the first to acknowledge."""
+        """Count packets that the acknowledgements in a packet are the first to acknowledge."""
         _, space = _packet(data)
         for frame in _list(data.get("frames")):
             if isinstance(frame, dict) and frame.get("frame_type") == "ack":
@@ -252,7 +252,7 @@ class _Sender:
             "time_ns": at_ns,
             "event": int(event),
             "cwnd_bytes": _count(known["congestion_window"]),
-            # Stacks that log the largest number there is mean that there is no threshold yet.
+            # Stacks log the largest possible number if there is no threshold yet.
             "ssthresh_bytes": None if threshold is None or threshold >= 1 << 62 else _count(threshold),
             "in_flight_bytes": _count(known.get("bytes_in_flight", self._flying_bytes)),
             "acked_bytes": self.acked_bytes,
@@ -265,7 +265,7 @@ class _Sender:
 
 
 def _packet(data: Mapping[str, Json]) -> tuple[int, int]:
-    """The number of a packet and its space; -1 for packets without a number, as of a retry."""
+    """The number of a packet and its space; -1 for packets without a number, such as a retry."""
     header = data.get("header")
     named = header if isinstance(header, dict) else data
     kind = named.get("packet_type") or data.get("packet_type") or data.get("type") or ""

@@ -30,13 +30,13 @@ _MAX_NOTES = 5
 _ENDS_OF_ONE = 2
 """Logs of one connection: of its client and of its server."""
 _APART_NS = (NS_PER_MS, NS_PER_S)
-"""By how much a flow's first packet may be later than its log says. A stack's call takes no time, but the first packet
-to an address waits for its neighbour's answer (ARP)."""
+"""The most by which a flow's first packet may be later than its log says. A stack's call takes no time, but the first
+packet to an address waits for its neighbour's answer (ARP)."""
 
 
 @dataclass(frozen=True)
 class Logged:
-    """What the logs add to the part of the lab that was found; sentences about logs that are not used."""
+    """Fields that the logs add to the discovered part of the lab, and notes about logs that are not used."""
 
     found: Mapping[str, Json]
     notes: tuple[str, ...] = ()
@@ -53,14 +53,14 @@ class _Log:
 def read_logs(run: RunDir, lab: Lab, found: JsonObject) -> Logged:
     """Write the senders that programs logged to `quic_acks`; `found` is the part of the lab that was found.
 
-    A `command` has the log of the end that sent most, from its own directories. A flow that was found has the log
-    whose first packet is its first. Raises StoreError.
+    A `command` gets the log of the end that sent most, from its own directories. A discovered flow gets the log whose
+    first packet is the flow's first. Raises StoreError.
     """
     logs, notes = _read(run.path / _FOLDER)
     if not logs:
         return Logged({}, _few(notes))
     if run.has_rows("machine"):
-        return Logged({}, ("qlog files are not read: their times are of a wall clock, which is exact in virtual time",))
+        return Logged({}, ("qlog files are not read: their wall clock's times are exact only in virtual time",))
     boot_ns = EPOCH_S * NS_PER_S + lab.t0_ns
     flows = cast("list[dict[str, Any]]", found.get("flows") or [flow.as_json() for flow in lab.flows])
     commands = _of_commands(lab, logs)
@@ -69,7 +69,7 @@ def read_logs(run: RunDir, lab: Lab, found: JsonObject) -> Logged:
     for flow_id, log in [*owned.items()]:
         if not 0 <= log.trace.first_sent_ns - boot_ns <= lab.duration_ns:
             del owned[flow_id]
-            notes.append(f"the qlog of {names[flow_id]} is of another time than the run's")
+            notes.append(f"the qlog of {names[flow_id]} is from another time than the run's")
         elif len(commands[flow_id]) > _ENDS_OF_ONE:
             count = len(commands[flow_id])
             notes.append(f"{names[flow_id]} left {count} qlog traces: the sender with most bytes is in quic_acks")
@@ -80,7 +80,7 @@ def read_logs(run: RunDir, lab: Lab, found: JsonObject) -> Logged:
     used = set(owned.values())
     if unknown := [log for log in others if log not in used]:
         notes.append(
-            f"no flow begins with the first packet of {len(unknown)} qlog traces, as of {_shown(unknown[0].path)}"
+            f"no flow begins with the first packet of {len(unknown)} qlog traces, such as {_shown(unknown[0].path)}"
         )
     rows = [row for flow_id, log in owned.items() for row in _rows(flow_id, log.trace, boot_ns)]
     if not rows:
@@ -112,7 +112,7 @@ def _read(folder: Path) -> tuple[list[_Log], list[str]]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The regular files below a folder that are named as logs, however deep it is."""
+    """The regular files below a folder whose names are those of logs, at any depth."""
     folders = [folder] if folder.is_dir() else []
     while folders:
         with os.scandir(folders.pop()) as entries:
@@ -124,13 +124,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _shown(path: PurePath) -> str:
-    """The path in a sentence; a name may be no text."""
+    """The path in a sentence; a name may not be text."""
     return os.fsencode(f"files/{path}").decode(errors="backslashreplace")
 
 
 def _few(notes: Sequence[str]) -> tuple[str, ...]:
     more = len(notes) - _MAX_NOTES
-    return (*notes[:_MAX_NOTES], *([f"so it is with {more} more qlog files"] if more > 0 else []))
+    return (*notes[:_MAX_NOTES], *([f"the same with {more} more qlog files"] if more > 0 else []))
 
 
 def _of_commands(lab: Lab, logs: Sequence[_Log]) -> dict[int, list[_Log]]:
@@ -152,7 +152,7 @@ def _of_commands(lab: Lab, logs: Sequence[_Log]) -> dict[int, list[_Log]]:
 def _of_found(
     flows: Sequence[Mapping[str, Any]], logs: Sequence[_Log], received: Mapping[tuple[Any, ...], int], boot_ns: int
 ) -> dict[int, _Log]:
-    """The log of each flow that has one: of those that begin with it, the one of as many bytes."""
+    """The log of each flow that has one: among those that begin with it, the one with as many bytes."""
     found: dict[int, _Log] = {}
     used: set[_Log] = set()
     ordered = sorted(logs, key=lambda log: log.trace.first_sent_ns)

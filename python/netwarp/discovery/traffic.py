@@ -28,7 +28,7 @@ def find_flows(
     node_of_address: Mapping[str, str] = MappingProxyType({}),
     apart_from: Sequence[frozenset[tuple[str, int]]] = (),
 ) -> list[FoundFlow]:
-    """Find the flows in the form of a lab, in the order of their beginning, `apart_from` those between these ends.
+    """Find the flows in the lab's form, in the order of their beginning, without those between the ends `apart_from`.
 
     If neither the namespace nor the interface of an end gives its node, its address does.
     """

@@ -1,1 +1,1 @@
-"""Models of what ports, switches, hosts and radios consume, as data with sources; nothing here computes energy."""
+"""Models of the consumption of ports, switches, hosts and radios, as data with sources; no energy is computed here."""

@@ -1,4 +1,4 @@
-"""The models of energy: what their files hold, with units. Each number of a file has a source there.
+"""The models of energy: the fields of their files, with units. Each number of a file has a source there.
 
 They are plain data: scenarios name them, `run.json` has them, and `analysis/energy/` computes with them.
 """
@@ -75,8 +75,8 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """A router or switch: `idle_w` without ports, `port_w` for each link, and what each packet and each byte of a
-    frame costs that it sends."""
+    """A router or switch: `idle_w` without ports, `port_w` for each link, and the energy of each packet and of each
+    byte of a frame that it sends."""
 
     __pydantic_config__ = _STRICT
     kind: Literal["switch"] = "switch"
@@ -91,9 +91,9 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A host's network stack: what it costs beyond `idle_w` to send or receive a packet, each byte of its frame, a TCP
-    acknowledgement without data (`ack_uj` in place of the packet's), and to wake up for the first packet after
-    `awake_ms` without any. An aggregate counts as one packet, as it passes the stack once."""
+    """A host's network stack: the energy beyond `idle_w` of sending or receiving a packet, of each byte of its frame,
+    of a TCP acknowledgement without data (`ack_uj` in place of the packet's), and of waking up for the first packet
+    after `awake_ms` without any. An aggregate counts as one packet, as it passes the stack once."""
 
     __pydantic_config__ = _STRICT
     kind: Literal["host"] = "host"
@@ -139,7 +139,7 @@ class Radio:
     """A modem or a Wi-Fi station, as the node that has it. A packet that finds it idle promotes it, which takes
     `promotion_ms` at `promotion_mw`. From then it is active at `active_mw` until `inactivity_ms` after the last packet,
     passes through its `tails`, and is idle. Each Mbit costs `uplink_mj_per_mbit` or `downlink_mj_per_mbit` in addition,
-    which is a power that grows with the throughput by so many mW per Mbit/s."""
+    which is a power that grows with the throughput, in mW per Mbit/s."""
 
     __pydantic_config__ = _STRICT
     kind: Literal["radio"] = "radio"

@@ -1,4 +1,4 @@
-"""Models of energy by name: those that are shipped, and files of the user's own."""
+"""Models of energy by name: shipped ones, and the user's files."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _without_failed_modules(plan: Plan, builds: Mapping[str | None, Sequence[Mod
 
 
 def _superseded(builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:
-    """The modules that are not loaded, since a kernel has what they register."""
+    """The modules that are not loaded, since the kernel already has the names that they register."""
     yield from dict.fromkeys(build.note for found in builds.values() for build in found if build.note)
 
 

@@ -51,7 +51,7 @@ def out_of_memory(directory: Path) -> str | None:
 
 
 def of_waiting(directory: Path) -> str:
-    """Say what a machine that was ended saw of the running program, and which other programs wait by computing."""
+    """Sentences on the program that ran when a machine was ended, and on other programs that wait by computing."""
     lines = console_lines(directory)
     seen = [line.removeprefix(_SEEN) for line in lines if line.startswith(_SEEN)]
     waits = list(dict.fromkeys(line.removeprefix(_WAITS) for line in lines if line.startswith(_WAITS)))

@@ -34,7 +34,7 @@ ANSWER_S = 60
 _PACKAGES = Path(netwarp.__file__).parents[1]
 """The directory in which Python finds netwarp."""
 _SAID = re.compile(r"netwarp program (\d{1,4}): it (.+)", re.ASCII)
-"""The words of gallery/program/tcp_program.c."""
+"""The message of gallery/program/tcp_program.c."""
 _LAST_BYTES = 4096
 _END_S = 5.0
 
@@ -44,7 +44,7 @@ _INTERPRETER = "Python for programs"
 
 @cache
 def interpreter() -> Mapping[str, str]:
-    """Return what decides the answers of programs in Python beside their own files, as a part of a run's identity: the
+    """Return the part of a run's identity that decides the answers of Python programs beside their own files: the
     version of Python, and the modules of netwarp that are made for programs."""
     own = (Path(netwarp.__file__).with_name(name).read_bytes() for name in ("policy.py", "aurora.py"))
     return {_INTERPRETER: hashlib.sha256(b"".join([sys.version.encode(), *own])).hexdigest()}
@@ -92,7 +92,7 @@ class Decider:
         return f" ({how}{f'; it printed: {last}' if last else ''})"
 
     def close(self) -> None:
-        """End the program with all that it started, and close what is open."""
+        """End the program with all that it started, and close its files."""
         os.close(self.machine_end)
         if self.process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -120,7 +120,7 @@ class Deciders:
         return [one.machine_end for one in self.started]
 
     def failure(self, directory: Path) -> str | None:
-        """Say which program made the machine end, and how; None if none did."""
+        """The sentence that names the program that ended the machine, and how; None if none did."""
         for line in console_lines(directory):
             # A command may write such lines as well.
             match = _SAID.search(line)
@@ -148,7 +148,7 @@ def deciders(job: Job, directory: Path) -> Iterator[Deciders]:
 def _of_caller(program: Program, job: Job) -> Decider:
     if job.caller is None:
         raise EngineError(
-            "the flow's cc is `program:-`, which the caller of a run answers, and this caller does not: "
+            "the flow's cc is `program:-`, which the caller of a run must answer, but this caller does not: "
             "use it with `netwarp.learning`, or name a program (docs/learning.md)"
         )
     return Decider(program, os.dup(job.caller))
@@ -191,7 +191,7 @@ def _start(program: Program, name: str, job: Job, directory: Path, stack: contex
 
 
 def _environment(work: Path, seed: int) -> dict[str, str]:
-    """The same everywhere, so that a program that does not look at clocks or files decides the same everywhere."""
+    """An environment that is the same everywhere, so that a program without clocks or files decides the same."""
     return {
         "PATH": SEARCH_PATH,
         "HOME": str(work),

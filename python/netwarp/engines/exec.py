@@ -65,7 +65,7 @@ def not_kept(job: Job, facts: CommandFacts, cut: Sequence[str]) -> Iterator[str]
     """Say which parts of a command's output and files are not in its result, and why."""
     kept = f"{job.lab.record.kept_bytes / 2**20:g} MiB ([run] keep)"
     if cut:
-        yield f"{' and '.join(cut)}: only the first {kept} of what was printed are kept"
+        yield f"{' and '.join(cut)}: only the first {kept} of the output are kept"
     if names := facts.get("left_out"):
         more = facts["left_out_count"] - len(names[:_NAMED])
         listed = ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")

@@ -165,7 +165,7 @@ def hand_over(lab: Lab, kernel: Kernel, directory: Path) -> list[Compiled]:
 
 
 def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | None:
-    """Say what the kernel reported about an error in a module, and its source lines; None if there was no error."""
+    """The kernel's report of an error in a module, with its source lines; None if there was no error."""
     if not modules:
         return None
     lines = console_lines(directory)
@@ -187,7 +187,7 @@ def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | Non
 
 
 def hint(directory: Path, modules: list[Compiled]) -> str | None:
-    """Say what to try if a kernel with modules died of an error outside of them; None if it did not."""
+    """Advice if a kernel with modules died of an error outside of them; None if it did not."""
     text = "\n".join(console_lines(directory))
     blamed = any(match["exact"] and _place(match, modules) for match in _FRAME.finditer(text))
     return DEBUG_HINT if modules and _OF_MEMORY.search(text) and not blamed else None

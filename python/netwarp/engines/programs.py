@@ -28,7 +28,7 @@ _PREFIX = "program "
 _LDD_S = 60.0
 _ELF = b"\x7fELF"
 _ELF_HEADER = struct.Struct("<32xQ14xHH4x")
-"""Of a 64-bit file: offset of the program headers, their size, and their number."""
+"""Fields of a 64-bit file's header: the offset of the program headers, their size, and their number."""
 _PT_INTERP = 3
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 """The loader of the psABI. It is asked directly because ldd, a script that asks it as well, is slow; ldd is asked about
@@ -256,7 +256,7 @@ def _has_loader(path: Path) -> bool:
 
 
 def _output_of(*command: str | Path, timeout_s: float | None = None) -> str | None:
-    """Return what the command prints about a program's libraries; None if it fails. Raises TimeoutExpired."""
+    """Return the command's output about a program's libraries; None if it fails. Raises TimeoutExpired."""
     output = subprocess.run(
         command,
         # The environment of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).

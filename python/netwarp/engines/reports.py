@@ -25,7 +25,7 @@ class End(StrEnum):
 
     ENDED = "ended"
     CANCELLED = "cancelled"
-    """By the user."""
+    """The user cancelled the run."""
     TIME_LIMIT = "time_limit"
     COMPUTING = "computing"
     """A program computed too long without a system call."""

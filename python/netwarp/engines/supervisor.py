@@ -100,7 +100,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def end_in_words(name: str, what: str, status: int) -> str:
-    """Say how a process without a report ended: its `name`, and `what` ended with it."""
+    """The sentence on the end of a process without a report: its `name`, and `what` ended with it."""
     if status < 0:
         return f"its {name} was killed ({signal.Signals(-status).name}), and {what} with it"
     return f"its {name} ended without a report (exit status {status})"

@@ -79,7 +79,7 @@ class UmlEngine:
 
     @property
     def spec(self) -> EngineSpec:
-        """This engine with the kernel of this digest, and what runs may read."""
+        """This engine with the kernel of this digest, and the paths that runs may read."""
         return EngineSpec(NAME, EngineOptions(BY_DIGEST + self.kernel.digest, self.read))
 
     @property
@@ -332,7 +332,7 @@ def _compiler(scenario: Scenario) -> Mapping[str, str]:
 
 
 def _interpreter(scenario: Scenario) -> Mapping[str, str]:
-    """Return what decides the answers of Python programs beside their files, if a scenario names programs."""
+    """Return the identity of Python for programs beside their files, if a scenario names programs."""
     return interpreter() if names_programs(scenario.source.data) else {}
 
 

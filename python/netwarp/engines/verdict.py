@@ -122,7 +122,8 @@ def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
 
 
 def _running(job: Job, answer: RunningProgram | None, directory: Path) -> str | None:
-    """Say which program a machine ran when it was ended, what was seen of it, and which others wait by computing."""
+    """The sentence on the program that ran when a machine was ended, the observations of it, and others that wait by
+    computing."""
     if answer is None:
         return None
     at_s = (answer["time_ns"] - job.lab.t0_ns) / 1e9

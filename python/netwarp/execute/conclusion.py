@@ -55,7 +55,7 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
 
 
 def _logged(run: RunDir, lab: Lab, network: JsonObject) -> Logged:
-    """What programs logged themselves. A file of theirs never fails a run. Raises StoreError."""
+    """Read the logs that programs wrote themselves. Such a file never fails a run. Raises StoreError."""
     try:
         with contained(run.path, StoreError):
             return read_logs(run, lab, network)
@@ -94,7 +94,7 @@ def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
     """Add notes or doubts about time that passed because programs waited by polling.
 
     A command, which took `command_ns`, may have measured just this time. In a lab the network goes on meanwhile, and
-    the measurements are of the network.
+    its measurements concern the network.
     """
     charged = outcome.facts.get("charged", [])
     if outcome.status == RunStatus.FAILED or not charged:

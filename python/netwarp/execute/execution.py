@@ -34,7 +34,7 @@ class RunEvent(StrEnum):
 
 
 Progress = Callable[[RunEvent, Run, Outcome | None], None]
-"""Hears of a run; its outcome comes with its end."""
+"""A callback for a run's events; its outcome comes with its end."""
 
 
 def missing_runs(

@@ -35,8 +35,8 @@ def execute(
     only one in real time, because runs disturb each other. Runs with a status of `again` are executed again, and
     replaced.
 
-    What the commands of `live` runs print is seen here at once. `progress` hears of every run (`RunEvent`), of
-    its end from this thread. A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
+    The output of `live` runs' commands is seen here at once. `progress` gets the events of every run (`RunEvent`), that
+    of its end from this thread. A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
     is done, and returns with `interrupted`. `spare` is called at most once, in a thread, when a CPU has no more runs to
     make; not in real time. Raises StoreError, and EngineError where what runs are made with has
     changed since the plan was made.

@@ -77,7 +77,7 @@ class RunProgress:
         self._bar.stop()
 
     def __call__(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
-        """Hear of a run: it starts, ends with `outcome`, or was there already."""
+        """Take an event of a run: it starts, ends with `outcome`, or was there already."""
         with self._lock:
             self._count(event, outcome)
             if event == RunEvent.END and outcome is not None:

@@ -15,7 +15,7 @@ def stem(result: ResultDir, run: PlannedRun) -> str:
 
 
 def tcp_sender(data: FlowData) -> Sender | None:
-    """A flow's sender for formats that are about TCP; None if it has none, or another transport's."""
+    """A flow's sender for formats that only hold TCP; None if it has none, or uses another transport."""
     return None if data.sender is None or data.sender.quic else data.sender
 
 
@@ -27,7 +27,7 @@ def without(result: ResultDir, what: str, why: str) -> str:
 
 
 def without_tcp(result: ResultDir, why: str) -> str:
-    """The same of TCP flows."""
+    """The same error for TCP flows."""
     return without(result, "a TCP flow", why)
 
 

@@ -1,7 +1,7 @@
-"""qlog (draft-ietf-quic-qlog-main-schema-02 and -quic-events-02, version 0.3, as JSON): what qvis and other tools of
-QUIC's developers draw, a file for each run with a trace for each connection of TCP and QUIC.
+"""qlog (draft-ietf-quic-qlog-main-schema-02 and -quic-events-02, version 0.3, as JSON), the input of qvis and other
+tools of QUIC's developers: a file for each run with a trace for each connection of TCP and QUIC.
 
-Events are those that exact records have at the sender: `recovery:metrics_updated` after each acknowledgement (only what
+The events come from exact records at the sender: `recovery:metrics_updated` after each acknowledgement (only what
 has changed, as the draft asks), `recovery:congestion_state_updated`, and `transport:packet_sent` for each packet with
 data that its node sent. Numbers of packets are in their order, since TCP has none. What is not in the records, such as
 frames, is left out.
@@ -36,7 +36,7 @@ _SENT = "transport:packet_sent"
 
 
 class _Event(NamedTuple):
-    """One event; those of the same instant keep their order: sending comes before what is learnt."""
+    """One event; events of the same instant keep their order: sending comes before receiving."""
 
     at_ns: int
     name: str
@@ -121,7 +121,7 @@ def _ms(value: int | None, of_a_ms: float) -> float | None:
 
 
 def _changes(states: Iterator[tuple[int, dict[str, Json]]]) -> Iterator[_Event]:
-    """The metrics that differ from what was logged before; those that are absent stay as they were."""
+    """The metrics that differ from those logged before; absent ones stay unchanged."""
     known: dict[str, Json] = {}
     for at_ns, state in states:
         new = {name: value for name, value in state.items() if value is not None and known.get(name) != value}

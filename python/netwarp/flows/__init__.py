@@ -62,7 +62,7 @@ def kind_of(tool: str) -> FlowKind:
 
 
 def flow_fields(tool: str | None = None) -> list[str]:
-    """The fields of the tool's flows as the file spells them; those of all tools if `tool` is None."""
+    """The fields of the tool's flows in the file's spelling; those of all tools if `tool` is None."""
     models: list[Any] = [KINDS[tool].model] if tool in KINDS else [kind.model for kind in KINDS.values()]
     return list(dict.fromkeys(field.alias or name for model in models for name, field in model.model_fields.items()))
 

@@ -1,4 +1,4 @@
-"""When the transfers of an open-loop flow begin: at random, at regular intervals, or at the times in a file."""
+"""Arrivals of the transfers of an open-loop flow: at random, at regular intervals, or at the times in a file."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class BulkFlow(SizedFlow, TcpFlow):
         return BulkFields(cc=self.cc, bytes=self.size, connect_ahead_ns=self.connect_ahead)
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
-        """What it is to send, with headers, if the scenario says how much."""
+        """The amount to send, with headers; None if the scenario does not limit it."""
         headers = ETHERNET_HEADER_BYTES + self.ip_header_bytes + TCP_HEADER_BYTES
         frame = self.frame_bytes(path)
         return None if self.size is None else self.size * frame / (frame - headers)

@@ -71,7 +71,7 @@ class IncastFlow(TcpFlow):
 
 
 class _IncastKind(FlowKind):
-    """A kind with a connection for each sender."""
+    """A kind whose flows have a connection for each sender."""
 
     def connections_of(self, lab_fields: OwnFields) -> int:
         """The number of senders."""

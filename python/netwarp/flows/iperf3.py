@@ -17,7 +17,7 @@ from netwarp.values.constants import NS_PER_S
 from netwarp.values.fields import Line, PositiveSize, about, kind, quantity_pattern
 
 _UDP_BPS = 10**6
-"""Its own rate of UDP (iperf3(1), -b)."""
+"""The default rate of UDP (iperf3(1), -b)."""
 _REVERSE = frozenset(("-R", "--reverse"))
 
 
@@ -78,7 +78,7 @@ class Iperf3Flow(FlowBase):
         return Iperf3Fields(protocol=self.protocol, rate_bps=self.rate, cc=self.cc, bytes=self.bytes, args=self.args)
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
-        """Its rate for this time, or what it is to send, if options say so; further arguments may say otherwise."""
+        """Its rate for this time, or the amount to send, if options set it; further arguments may override it."""
         rate = _UDP_BPS if self.rate is None and self.protocol == "udp" else self.rate
         found = [float(self.bytes)] if self.bytes else []
         found += [rate * active_ns / (8 * NS_PER_S)] if rate else []

@@ -118,9 +118,9 @@ class FlowBase(Model):
         yield from ()
 
     def too_early(self, field: str, ahead_ns: int, does: str, lower: str) -> Iterator[tuple[str, str]]:
-        """The problem of a flow that `does` something `ahead_ns` before its start, if that is not within the run.
+        """The problem of a flow that `does` something `ahead_ns` before its start, if that is before the run.
 
-        `field` is where the scenario says so, and `lower` the field that sets how long before.
+        `field` is the field of the scenario that asks for it, and `lower` the one that sets how long before.
         """
         if ahead_ns and not isinstance(self.start, int):
             yield (
@@ -150,7 +150,7 @@ class FlowBase(Model):
         return path.mtu + ETHERNET_HEADER_BYTES
 
     def own_fields(self, path: FlowPath) -> OwnFields:
-        """The kind's fields by name, as a lab's flow has them."""
+        """The kind's fields by name, in the form of a lab's flow."""
         return cast(OwnFields, self.lab_fields(path).as_json())
 
 
@@ -181,7 +181,7 @@ class FlowKind:
     requests: bool = False
     """Whether it makes requests one after another: each has a completion time, and together they have a rate."""
     new_connections: bool = False
-    """Whether each transfer has a connection of its own, and several may be under way."""
+    """Whether each transfer has its own connection, and several may be under way."""
     connects: bool = False
     """Whether a flow that never connected has failed."""
     datagrams: bool = False
@@ -189,7 +189,7 @@ class FlowKind:
     media: bool = False
     """Whether its datagrams are frames that are played out, and late after that."""
     quic: bool = False
-    """Whether it is QUIC: its congestion controls are not the kernel's, and its ends write records of their own
+    """Whether it is QUIC: its congestion controls are not the kernel's, and its ends write their own records
     (`quic_acks`, `quic_arrivals`)."""
     pages: bool = False
     """Whether it loads pages over HTTP, which `pages` and `objects` record."""

@@ -47,8 +47,9 @@ class MediaFlow(FlowBase):
     bytes. Its rates are of media, without any header. A call has one in each direction, a game small frames with a
     `deadline`.
 
-    What arrives after its frame is played out is lost for the listener, and counts as late. If `control` is `gcc`, the
-    receiver reports arrivals (RFC 8888), and the size of frames follows the sender's estimate of the capacity."""
+    A packet that arrives after its frame is played out is lost for the listener, and counts as late. If `control` is
+    `gcc`, the receiver reports arrivals (RFC 8888), and the size of frames follows the sender's estimate of the
+    capacity."""
 
     tool: Literal["media"] = about(TOOL, "media")
     codec: CodecName | None = about(

@@ -1,4 +1,4 @@
-"""`open_loop`: transfers that begin whether or not earlier ones are complete, each over a TCP connection of its own."""
+"""`open_loop`: transfers that begin whether or not earlier ones are complete, each over its own TCP connection."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OpenLoopFields(LabObject):
 
 
 class OpenLoopFlow(TcpFlow):
-    """Transfers from `from` to `to` that begin at times of their own, each over a new TCP connection, so that a slow
+    """Transfers from `from` to `to` that begin at their own times, each over a new TCP connection, so that a slow
     network has more of them at once. `duration` is the time in which they begin; they may go on until the run ends. A
     transfer has at least 4 bytes, which say which one it is."""
 
@@ -79,7 +79,7 @@ class OpenLoopFlow(TcpFlow):
         if undecided and self.load is None:
             yield "arrivals", 'has no rate; write one, such as "poisson 50/s", or a `load`, such as "60%"'
         elif not undecided and self.load is not None:
-            yield "load", 'both `load` and `arrivals` say how many transfers begin; write arrivals = "poisson"'
+            yield "load", 'both `load` and `arrivals` set the rate of transfers; write arrivals = "poisson"'
         elif self.load == 0:
             yield "load", 'nothing would be sent; write a share such as "60%"'
 

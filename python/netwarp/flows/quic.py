@@ -58,7 +58,7 @@ class QuicFlow(SizedFlow):
         strict=True,
     )
     datagram_size: int | None = about(
-        "UDP payload of a full packet in bytes, at most what fits into one packet on the path; default: that. It is "
+        "UDP payload of a full packet in bytes; at most, and by default, what fits into one packet on the path. It is "
         "fixed: there is no discovery of the path's MTU.",
         1200,
         refused=[1199, 65528],
@@ -120,7 +120,7 @@ class QuicFlow(SizedFlow):
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
-        """What it is to send, with headers, if the scenario says how much."""
+        """The amount to send, with headers; None if the scenario does not limit it."""
         payload = self.lab_fields(path).datagram_size_bytes - QUIC_OVERHEAD_BYTES
         return None if self.size is None else self.size * self.frame_bytes(path) / payload
 

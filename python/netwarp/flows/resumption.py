@@ -22,6 +22,6 @@ def ahead_ns(flow: Resuming) -> int | None:
 
 
 def unused_ahead(flow: Resuming) -> Iterator[tuple[str, str]]:
-    """The problem of a flow that says how long before its start, and does not resume."""
+    """The problem of a flow that sets `resume_ahead` but does not resume."""
     if flow.resume_ahead is not None and not flow.zero_rtt:
         yield "resume_ahead", "applies to flows that resume; write zero_rtt = true, or leave `resume_ahead` out"

@@ -18,7 +18,7 @@ from netwarp.values.fields import PositiveSize, about
 
 _Streams = Annotated[int, Field(strict=True, ge=1, lt=2**16)]
 _BUFFER_BYTES = 4 * 1024 * 1024
-"""Linux lets TCP's buffers grow to about as much (`net.ipv4.tcp_rmem`), and SCTP's never."""
+"""Default size of buffers: Linux lets TCP's grow to about as much (`net.ipv4.tcp_rmem`), but SCTP's never."""
 _TYPES, _FIELDS = option_fields("sctp")
 for _option in (SEND_BUFFER_SIZE, RECEIVE_BUFFER_SIZE):
     _TYPES[_option.name], _FIELDS[_option.name] = replace(
@@ -85,7 +85,7 @@ class SctpFlow(SizedFlow):
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
-        """What it is to send, with headers, if the scenario says how much."""
+        """The amount to send, with headers; None if the scenario does not limit it."""
         headers = ETHERNET_HEADER_BYTES + self.ip_header_bytes + SCTP_HEADER_BYTES
         frame = self.frame_bytes(path)
         return None if self.size is None else self.size * frame / (frame - headers)

@@ -170,7 +170,8 @@ def build_in_progress(cache: Path | None = None) -> BuildInProgress | None:
 
 
 def remove(name: str, *, cache: Path | None = None) -> list[str]:
-    """Remove a named kernel with its tree, or the kernel of that key (or beginning of a key); return what was removed.
+    """Remove a named kernel with its tree, or the kernel with that key (or beginning of a key); return the removed
+    ones.
 
     Given a name, it also removes kernels that were built under it before, such as those of a bisection. A kernel that
     another name refers to as well is kept. A name whose build failed has only a tree.

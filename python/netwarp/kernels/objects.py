@@ -1,7 +1,7 @@
 """The tree in which a kernel is compiled: made once, then changed for each build by writing the files that differ.
 
 make compiles files again if a dependency is newer than their objects. A kept tree is therefore compiled again in
-seconds if files whose content stays the same are not written. `state.json` says what the tree was made of. It is absent
+seconds if files whose content stays the same are not written. `state.json` has the inputs of the tree. It is absent
 while the tree is being changed, and marks the time of compiling, so that a tree whose build was killed, which may be
 incomplete, is never used again.
 """

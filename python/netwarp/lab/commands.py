@@ -47,7 +47,7 @@ def commands(lab: Lab) -> list[str]:
         version = "-6 " if ":" in route.prefix else ""
         where = f"via {route.via} dev {route.interface}"
         lines.append(f"ip {version}-n {route.node} route add {route.prefix} {where} proto static")
-    lines += ["# routes of flows with options of their own"] if lab.flow_routes else []
+    lines += ["# routes of flows with their own options"] if lab.flow_routes else []
     lines += [line for route in lab.flow_routes for line in _flow_route_lines(route)]
     return lines + _flow_lines(lab) + _change_lines(lab)
 
@@ -217,7 +217,7 @@ def _veth_lines(end: LabEnd, link: LabLink) -> list[str]:
 
 
 def _device_lines(end: LabEnd, link: LabLink) -> list[str]:
-    """The end of a link that is a device, as a comment, and what can be set with commands."""
+    """The end of a link that is a device, as a comment, and the commands for settings that have one."""
     ring = f", ring of {link.ring_pkts}" if link.ring_pkts > 1 else ""
     return [
         f"# {end.interface} on {end.node}, index {end.index}, address {end.mac}, mtu {link.mtu}: a wire, "
@@ -236,7 +236,7 @@ def _offload_lines(end: LabEnd, link: LabLink) -> list[str]:
 
 
 def _device_words(wire: LabWire, opportunities: LabOpportunities | None) -> str:
-    """What a device does to the packets that leave it."""
+    """The effects of a device on the packets that leave it."""
     words = [_opportunities_text(opportunities) if opportunities else f"rate {wire.rate_bps}bit"]
     words.append(f"delay {wire.delay_ns}ns")
     if wire.jitter_ns:

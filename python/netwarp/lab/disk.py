@@ -1,7 +1,7 @@
 """An estimate of the disk that runs need: rows of each kind of table, by the bytes of a row that were measured.
 
-A flow sends what its kind offers, or else what the slowest link of its path carries. If the flows that react to
-congestion ask more of a link than it carries, each gets the same share of what it asked. A packet is a row at each
+A flow sends the load that its kind offers, or else the capacity of the slowest link of its path. If the flows that
+react to congestion ask for more than a link carries, each gets the same share of its demand. A packet is a row at each
 queue that it passes. Every second data packet of TCP is acknowledged (delayed ACKs, RFC 1122, 4.2.3.2).
 """
 
@@ -40,12 +40,12 @@ _MOST_OPEN = 8
 """Connections of one flow that are open at an instant, on average, at most."""
 _PCAP_RECORD_BYTES = 16
 _MOST_POINTS = 50
-"""Of more points than this, so many are estimated, evenly spaced, and stand for all."""
+"""The most points that are estimated. Of more, this many are taken at even intervals, and represent all."""
 
 
 @dataclass(frozen=True)
 class DiskUse:
-    """Estimated bytes: of exact tables, of other tables, and of what every run keeps (captures, documents)."""
+    """Estimated bytes: of exact tables, of other tables, and of files that every run keeps (captures, documents)."""
 
     exact: float = 0.0
     others: float = 0.0
@@ -65,8 +65,8 @@ class DiskUse:
 class PlanUse:
     """Estimated bytes of a plan.
 
-    `kept`: what remains of all runs; `by_keep`: the same if all of them kept this. `largest`: the largest run while it
-    is made, with all of its tables.
+    `kept`: the size that remains of all runs; `by_keep`: the same with each choice of `keep`. `largest`: the largest
+    run while it is made, with all of its tables.
     """
 
     kept: float
@@ -171,7 +171,7 @@ def _carried(streams: Sequence[_Stream], sizes: Sizes) -> Iterator[tuple[_Stream
 
 
 def _carried_bytes(sizes: Sizes, hop: Hop, time_ns: int) -> float:
-    """What a direction of a link can carry in a time, by its mean rate during the run."""
+    """The capacity of a link's direction in a time, by its mean rate during the run."""
     network, duration_ns = sizes.network, sizes.scenario.duration
     if (opportunities := network.opportunities(hop)) is not None:
         return opportunities.mean_rate_bps * time_ns / (8 * NS_PER_S)

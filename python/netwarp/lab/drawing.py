@@ -88,7 +88,7 @@ def _list(lab: Lab) -> list[str]:
 
 
 def _kind(link: LabLink, changes: Mapping[int, int]) -> object:
-    """What links have in common that are listed once: all but the numbers in the names of their nodes."""
+    """The key that links listed once have in common: everything but the numbers in the names of their nodes."""
     names = [re.sub(r"\d+", "#", end.node) for end in link.ends]
     return link.device, *names, *(_properties(end, changes) for end in link.ends)
 

@@ -135,7 +135,7 @@ class NetworkGraph:
 
     @cached_property
     def _behind_inside(self) -> dict[str, list[str]]:
-        """As `_behind`, without leaves, through which no path leads."""
+        """The nodes of `_behind` without leaves, since no path leads through these."""
         return {
             node: [other for other in others if other not in self.leaves]
             for node, others in self._behind.items()

@@ -1,4 +1,4 @@
-"""Shapers and queues of a lab as lines of tc: what the agent runs, and what is printed for people."""
+"""Shapers and queues of a lab as lines of tc: for the agent to run, and to print for people."""
 
 from __future__ import annotations
 

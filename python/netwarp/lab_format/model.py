@@ -1,10 +1,9 @@
 """The shape of a lab, the field `lab` of `run.json`: times are ns, rates bit/s, probabilities 0..1.
 
 The builder (`netwarp.lab`) makes it, engines execute it, the store loads it; nothing looks into JSON of a lab.
-`make generate` writes what follows from it: the agent's structs, `docs/lab.md`, the JSON Schema beside it, and an
-example that the agent's tests read. The agent refuses fields that it does not know. Defaults are those of fields that
-results of older versions, and imported ones, do not have; an engine gets all fields, but for those that are found after
-the run.
+`make generate` derives from it the agent's structs, `docs/lab.md`, the JSON Schema beside it, and an example that the
+agent's tests read. The agent refuses fields that it does not know. Defaults are for fields that results of older
+versions, and imported ones, do not have; an engine gets all fields except those that are found after the run.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class LabProgram(LabObject):
 class LabModule(LabObject):
     """A kernel module of the scenario, compiled for the kernel of the run and loaded before anything else."""
 
-    name: Annotated[str, meaning("of its file or directory")]
+    name: Annotated[str, meaning("the name of its file or directory")]
     place: Annotated[str, meaning("its path in the scenario")] = ""
     files: Annotated[Settings, meaning("its sources by their paths")] = field(default_factory=dict)
     parameters: Annotated[Settings, meaning("names and values")] = field(default_factory=dict)
@@ -103,16 +102,16 @@ class LabWires(LabObject):
 class LabNat(LabObject):
     """Address translation of a router towards one of its links, for UDP and TCP over IPv4 (RFC 4787)."""
 
-    index: Annotated[UInt32, meaning("of its interface towards the outside")]
-    address: Annotated[Address, meaning("of that interface, which is that of all inside hosts outside")]
-    mapping: Annotated[LabRemote, meaning("on which part of the remote endpoint the external port depends")]
-    filtering: Annotated[LabRemote, meaning("which part of the remote endpoint must have been sent to before")]
+    index: Annotated[UInt32, meaning("ifindex of its interface towards the outside")]
+    address: Annotated[Address, meaning("the address of that interface, by which all inside hosts appear outside")]
+    mapping: Annotated[LabRemote, meaning("the part of the remote endpoint that the external port depends on")]
+    filtering: Annotated[LabRemote, meaning("the part of the remote endpoint that must have been sent to before")]
     preserved: Annotated[
         Yes, meaning("whether external ports are the internal ones; otherwise a hash of endpoints")
     ] = False
     hairpin: Annotated[Yes, meaning("whether inside hosts reach each other by their external endpoints")] = False
     timeout_ns: Annotated[Time, meaning("how long a mapping lasts after the last packet from inside")] = 0
-    seed: Annotated[UInt32, meaning("of the hash")] = 0
+    seed: Annotated[UInt32, meaning("the seed of the hash")] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +124,7 @@ class LabNode(LabObject):
         Settings,
         meaning("names and values, in the order in which they are set: all that differ from the kernel's defaults"),
     ] = field(default_factory=dict)
-    syscall_ns: Annotated[Delay, meaning("what each system call takes of programs that run here")] = 0
+    syscall_ns: Annotated[Delay, meaning("the time of each system call of programs that run here")] = 0
     nat: Annotated[LabNat | None, meaning("null: it translates no addresses")] = None
     copies: Yes = field(default=False, metadata=FOUND)
     """Whether it may send more or other packets than it received: a switch, an end of a tunnel."""
@@ -143,7 +142,7 @@ class LabOpportunities(LabObject):
     bytes: Annotated[Size, meaning("bytes that one opportunity delivers")]
     overhead_bytes: Annotated[SignedSize, meaning("bytes that count for a packet in addition to its frame")]
     period_ms: Annotated[Period, meaning("period after which the trace repeats")]
-    mean_rate_bps: Annotated[Rate, meaning("of the whole trace")]
+    mean_rate_bps: Annotated[Rate, meaning("the mean over the whole trace")]
     trace: Annotated[Trace, meaning("milliseconds, each with the number of opportunities")]
 
 
@@ -155,7 +154,7 @@ class LabShaper(LabObject):
     `burst_ns` at the rate; otherwise each late timer would cost throughput.
     """
 
-    rate_bps: Annotated[Rate, meaning("of the class and its ceiling")]
+    rate_bps: Annotated[Rate, meaning("the rate and the ceiling of the class")]
     quantum_bytes: Annotated[UInt32, meaning("a full frame")]
     burst_ns: Annotated[Delay, meaning("size of its buckets, as time at the rate; 0: one byte")] = 0
 
@@ -187,13 +186,13 @@ class LabEnd(LabObject):
     node: Name
     interface: Annotated[Text, meaning("its name on the node")] = ""
     index: Annotated[UInt32, meaning("ifindex, unique in the whole lab")]
-    wire_index: Annotated[UInt32, meaning("of the peer in the namespace of the wires")] = 0
+    wire_index: Annotated[UInt32, meaning("ifindex of the peer in the namespace of the wires")] = 0
     mac: str = ""
     addresses: Annotated[Words, meaning("with the length of their prefix")] = ()
     shaper: Annotated[LabShaper | None, meaning("null: no rate, `raw`, or a device")] = None
     opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")] = None
     queue: Annotated[LabQueue | None, meaning("child of either, or root; null with `raw`")] = None
-    raw: Annotated[Words | None, meaning("tc commands of the scenario's own, in place of these three")] = None
+    raw: Annotated[Words | None, meaning("the scenario's tc commands, in place of these three")] = None
     tc: Annotated[Words, meaning("lines for tc that set up all this, except opportunities; the agent runs them")] = ()
     wire: Annotated[
         LabWire, meaning("the direction that leaves this end: the device, or a netem at the peer's wire interface")
@@ -219,7 +218,7 @@ class LabLink(LabObject):
         ),
     ] = False
     ring_pkts: Annotated[
-        UInt32, meaning("descriptors of such a device; with more than one, byte queue limits hold")
+        UInt32, meaning("descriptors of such a device; with more than one, byte queue limits apply")
     ] = 1
     ends: Annotated[tuple[LabEnd, ...], Field(min_length=2, max_length=2, description="exactly two")]
 
@@ -251,10 +250,10 @@ class LabFlowRoute(LabObject):
     flow: Annotated[Name, meaning("the group")]
     node: Name
     table: Annotated[UInt32, meaning("also the priority of its rule")]
-    to: Annotated[Address, meaning("of the other end")]
+    to: Annotated[Address, meaning("the address of the other end")]
     via: Annotated[Address | None, meaning("null: the other end is attached")]
     interface: str
-    first_port: Annotated[Port, meaning("of the flows' destinations")]
+    first_port: Annotated[Port, meaning("the first port of the flows' destinations")]
     last_port: Port
     is_source: Annotated[Yes, meaning("whether these are ports of the other end; otherwise of this one")]
     metrics: tuple[LabRouteMetric, ...]
@@ -267,16 +266,16 @@ class LabCondition(LabObject):
     Changes of one link happen in the order of their numbers, each after the one before.
     """
 
-    number: Annotated[UInt32, meaning("of the change in the scenario; both ends of a link share it")]
+    number: Annotated[UInt32, meaning("the change's number in the scenario; both ends of a link share it")]
     flow: Name
-    source_port: Annotated[Port, meaning("of the connection, as its data goes")]
+    source_port: Annotated[Port, meaning("the port at the end of the connection that sends data")]
     destination_port: Port
     variable: Annotated[str, meaning("a column of `acks`, or a variable that the congestion control exports")]
     relation: Annotated[str, meaning("<, <=, >, >=, == or !=")]
     value: Annotated[Int64, meaning("in the unit of the column")]
 
     def __str__(self) -> str:
-        """As a scenario has it, with the value in the unit of its column."""
+        """The condition in a scenario's syntax, with the value in the unit of its column."""
         return f"{self.flow}.{self.variable} {self.relation} {self.value}"
 
 
@@ -291,8 +290,8 @@ class LabChange(LabObject):
     link: str = ""
     node: str = ""
     interface: str = ""
-    index: Annotated[UInt32, meaning("of the end that changes")]
-    rate_bps: Annotated[Rate | None, meaning("of its shaper")] = None
+    index: Annotated[UInt32, meaning("ifindex of the end that changes")]
+    rate_bps: Annotated[Rate | None, meaning("the new rate of its shaper")] = None
     queue: LabNewQueue | None = None
     tc: Annotated[Words, meaning("lines for tc that change the queue; the agent runs them")] = ()
     wire: Annotated[LabWire | None, meaning("the whole wire afterwards")] = None
@@ -304,7 +303,7 @@ class LabTuner(LabObject):
     """A program that tunes a node, from before the flows to the run's end."""
 
     node: str
-    program: Annotated[Words, meaning("its words")]
+    program: Annotated[Words, meaning("the program and its arguments")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +314,7 @@ class LabCapture(LabObject):
     node: str
     interface: str = ""
     index: UInt32
-    snap: Annotated[UInt32, meaning("bytes of each packet")] = 0
+    snap: Annotated[UInt32, meaning("the captured bytes of each packet")] = 0
     filter: Annotated[str | None, meaning("in the syntax of pcap-filter(7); null: every packet")] = None
 
 
@@ -324,15 +323,15 @@ class LabExec(LabObject):
     """A command that is the whole run and builds its network, or runs in a node of the lab."""
 
     command: Annotated[Words, meaning("the program and its arguments")]
-    directory: Annotated[str, meaning("where it starts")] = ""
+    directory: Annotated[str, meaning("its working directory")] = ""
     env: Annotated[Settings, meaning("its whole environment")] = field(default_factory=dict)
-    record: Annotated[LabRecorded, meaning("of its network: only ACKs and arrivals, or packets as well")] = "none"
-    rate_bps: Annotated[Rate | None, meaning("of each veth and loopback without another rate; null: none")] = None
+    record: Annotated[LabRecorded, meaning("records of its network: ACKs and arrivals, or packets as well")] = "none"
+    rate_bps: Annotated[Rate | None, meaning("the rate of each veth and loopback without another; null: none")] = None
     start_ns: Annotated[
         tuple[UInt64, ...],
-        meaning("of the time that each program takes to start: quantiles at equal steps from 0 to 1; empty: none"),
+        meaning("quantiles of the time that each program takes to start, at equal steps from 0 to 1; empty: none"),
     ] = ()
-    syscall_ns: Annotated[Delay, meaning("what each system call of its programs takes")] = 0
+    syscall_ns: Annotated[Delay, meaning("the time of each system call of its programs")] = 0
     clock_off_ns: Annotated[
         tuple[Int64, ...],
         meaning(
@@ -363,7 +362,7 @@ class LabRecord(LabObject):
     ] = 0
     captures: tuple[LabCapture, ...] = ()
     kept_bytes: Annotated[
-        UInt64, meaning("kept at most of each stream that a command prints, and of all files that commands leave")
+        UInt64, meaning("the maximum kept of each stream that a command prints, and of all files that commands leave")
     ] = 0
 
 
@@ -374,7 +373,7 @@ class LabFlowChange(LabObject):
 
     at_ns: Annotated[Time, meaning("from t0")]
     active: Annotated[Yes, meaning("whether it sends, or makes requests")]
-    rate_bps: Annotated[Rate | None, meaning("of UDP sources")] = None
+    rate_bps: Annotated[Rate | None, meaning("the rate of UDP sources")] = None
     think_ns: Annotated[Int64 | None, meaning("mean of the pauses that begin from then on")] = None
     think_distribution: LabDistribution | None = None
 
@@ -392,9 +391,9 @@ class LabConnection(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabSocketOption(LabObject):
-    """A whole number that each socket of a flow is given with setsockopt(2), at both ends, before it connects."""
+    """A whole number that setsockopt(2) sets on each socket of a flow, at both ends, before it connects."""
 
-    name: Annotated[Text, meaning("in C, for messages")]
+    name: Annotated[Text, meaning("its name in C, for messages")]
     level: UInt32
     option: UInt32
     value: Annotated[Int64, meaning("its lower 32 bits are passed")]
@@ -417,7 +416,7 @@ class LabFlow(LabObject):
     destination_port: Annotated[Port, meaning("5001 + id")] = 0
     start_ns: Annotated[Time, meaning("from t0, with the seeded offset")]
     duration_ns: Annotated[Time, meaning("within the run")] = 0
-    seed: Annotated[UInt64, meaning("of everything random in this flow")] = 0
+    seed: Annotated[UInt64, meaning("the seed of everything random in this flow")] = 0
     changes: Annotated[
         tuple[LabFlowChange, ...], meaning("in order of time; before the first one its fields apply")
     ] = ()
@@ -472,7 +471,7 @@ class Lab(LabObject):
     """The whole lab of one run."""
 
     format: Annotated[UInt32, meaning("version of the lab's format")] = 0
-    seed: Annotated[UInt64, meaning("of the run")] = 0
+    seed: Annotated[UInt64, meaning("the run's seed")] = 0
     t0_ns: Annotated[Time, meaning("CLOCK_MONOTONIC of the machine at which the run's clock starts")] = 0
     duration_ns: Annotated[Time, Field(ge=0, description="the run ends at t0 + duration")]
     machine: LabMachine = LabMachine()
@@ -481,7 +480,7 @@ class Lab(LabObject):
     nodes: tuple[LabNode, ...] = ()
     links: Annotated[tuple[LabLink, ...], meaning("in file order")] = ()
     routes: tuple[LabRoute, ...] = ()
-    flow_routes: Annotated[tuple[LabFlowRoute, ...], meaning("of flows with metrics of their own")] = ()
+    flow_routes: Annotated[tuple[LabFlowRoute, ...], meaning("routes of flows with separate metrics")] = ()
     flows: Annotated[
         tuple[Annotated[LabFlow, BeforeValidator(_with_own)], ...],
         meaning("one entry for each single flow: `count = 3` gives three"),
@@ -502,7 +501,7 @@ class Lab(LabObject):
 
     @property
     def has_output(self) -> bool:
-        """Whether what its command prints is the run's."""
+        """Whether the output of its command is the run's."""
         return self.exec is not None
 
     @property
@@ -512,7 +511,7 @@ class Lab(LabObject):
 
     @property
     def takes_host_time(self) -> bool:
-        """Whether what its command computes takes as long as on the host."""
+        """Whether its command's computing takes as long as on the host."""
         return self.exec is not None and self.exec.compute
 
 

@@ -53,7 +53,7 @@ class BackgroundRun:
             case outcome if outcome.status == RunStatus.FAILED:
                 raise EngineError(f"The run (seed {self._run.seed}) failed: {outcome.reason}")
             case outcome if outcome.status == RunStatus.CANCELLED and not self._cancelled.is_set():
-                raise EngineError(f"The run (seed {self._run.seed}) was cancelled, and not by its caller")
+                raise EngineError(f"The run (seed {self._run.seed}) was cancelled, but not by its caller")
         return None
 
     def answer(self, state: State, action: Action) -> None:
@@ -76,5 +76,5 @@ class BackgroundRun:
                 directory.mkdir()
                 write_json(directory / "run.json", {"id": job.id, "seed": job.seed, "lab": job.lab.as_json()})
                 self._outcome = self._engine.run(job, directory, cpu, self._cancelled)
-        except Exception as error:  # `next_state` raises it: the thread has no other way to say that it failed
+        except Exception as error:  # `next_state` raises it: the thread has no other way to report a failure
             self._outcome = error

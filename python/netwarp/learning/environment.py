@@ -60,7 +60,7 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
                 f'the scenario has no flow "{self.flow}" whose congestion control can be set; it has {able}'
             )
         if kind_of(base.flows[self.flow].tool).new_connections:
-            raise ValueError(f'the flow "{self.flow}" makes many connections, and an environment controls one')
+            raise ValueError(f'the flow "{self.flow}" makes many connections, but an environment controls only one')
         control = f"{PROGRAM}{CALLER} interval_us={interval_us}"
         self._set = {**(set or {}), f"flows.{self.flow}.cc": control, "record.exact": exact}
         self._run: BackgroundRun | None = None
@@ -85,7 +85,7 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         return self._observed(self._state), {"seed": chosen, "drawn": values, **facts(self._state)}
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Change the rate, and return what the next interval brings."""
+        """Change the rate, and return the observation and reward of the next interval."""
         if self._run is None or self._state is None:
             raise gymnasium.error.ResetNeeded("the run is over: call reset()")
         self._run.answer(self._state, self._agent.act(self._state, float(np.asarray(action).reshape(-1)[0])))
@@ -104,7 +104,7 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         return np.array(self._agent.observe(state), np.float32)
 
     def _asked(self) -> State | None:
-        """The state of the next interval of the flow's sender; None at the end of the run."""
+        """The state of the flow's sender after the next interval; None at the end of the run."""
         assert self._run is not None
         while (state := self._run.next_state()) is not None:
             if state.event == START:  # of either end: the one that sends sees an interval
@@ -115,12 +115,12 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
                 self._connection = state.flow
                 return state
             else:
-                raise EngineError(f'the flow "{self.flow}" has a second connection, and an environment controls one')
+                raise EngineError(f'the flow "{self.flow}" has a second connection, but an environment controls one')
         return None
 
 
 def facts(state: State) -> dict[str, Any]:
-    """What an interval was like: rates in Mbit/s, times in seconds and milliseconds, the share of lost packets."""
+    """Measurements of an interval: rates in Mbit/s, times in seconds and milliseconds, the share of lost packets."""
     return {
         "time_s": state.time_ns / 1e9,
         "interval_s": state.interval_ns / 1e9,

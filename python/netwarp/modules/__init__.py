@@ -1,1 +1,1 @@
-"""Kernel modules of users: their sources as a scenario names them, and what these register."""
+"""Kernel modules of users: their sources as a scenario names them, and the names that they register."""

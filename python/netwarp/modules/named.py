@@ -30,7 +30,7 @@ from netwarp.values.files import Places, folder_in, read_file
 from netwarp.values.json_values import JsonObject, as_list, as_table, varied
 
 KEPT = "modules"
-"""The folder of a result that holds the sources of the modules which its scenario names."""
+"""The folder of a result with the sources of the modules that its scenario names."""
 FILE = "file:"
 """The prefix of a congestion control that is given as a file."""
 MAX_BYTES = 4 * 2**20
@@ -195,7 +195,7 @@ def is_shipped(module: Module) -> bool:
 
 
 _REPLACED = {name: "BBRv2 was replaced by BBRv3 in 2023 (docs/bbr.md)" for name in ("bbr2", "bbrv2")}
-"""Congestion controls that never were in Linux, and what replaced them."""
+"""Congestion controls that never were in Linux, and their replacements."""
 
 
 def in_gallery(kind: str, name: str) -> str:

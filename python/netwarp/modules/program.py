@@ -1,4 +1,4 @@
-"""Programs of users that decide congestion control outside of the kernel, as a scenario names them."""
+"""Programs of users that decide congestion control outside the kernel, as a scenario names them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from netwarp.values.private import is_private
 PROGRAM = "program:"
 """The prefix of a congestion control that is a program."""
 CALLER = "-"
-"""The program that is the caller itself, who gives a descriptor for it (`Job.callers`)."""
+"""The name for the caller itself as the program; it passes a descriptor for this (`Job.callers`)."""
 MAX_BYTES = 16 * 2**20
 MAX_WORD_BYTES = 128 * 2**10
 """Linux: the maximum of a program's argument, with the zero byte at its end (MAX_ARG_STRLEN)."""
 MAX_NAME_BYTES = 255
 _TEXT = "latin-1"
-"""Every byte is a character in it, so that a lab can hold any file as text."""
+"""An encoding in which every byte is a character, so that a lab can hold any file as text."""
 _SUPPORT = Path(str(resources.files("netwarp") / "gallery" / "program"))
 _SOURCE, _HEADER = "tcp_program.c", "netwarp_policy.h"
 _NAME_CHARACTERS = 13
@@ -53,7 +53,7 @@ class Program(Model):
 
     @property
     def stem(self) -> str:
-        """The part of a name of congestion controls and modules that stands for it: letters, digits and `_`."""
+        """The part that represents it in names of congestion controls and modules: letters, digits and `_`."""
         stem = "caller" if self.is_caller else Path(self.place).stem
         return re.sub(r"[^a-z0-9_]", "_", stem.lower())[:_NAME_CHARACTERS]
 
@@ -145,18 +145,18 @@ def module_sources(program: Program) -> tuple[str, dict[str, str]]:
 
 def _refuse_unusable(word: str) -> None:
     if "\0" in word:
-        raise ValueError("a word of a program contains a zero byte, which no program can get")
+        raise ValueError("an argument of a program contains a zero byte, which cannot be passed to a program")
     if len(word.encode(errors="surrogateescape")) >= MAX_WORD_BYTES:
-        raise ValueError(f"a word of a program has {MAX_WORD_BYTES - 1:,} bytes at most; {word[:40]}… has more")
+        raise ValueError(f"an argument of a program has {MAX_WORD_BYTES - 1:,} bytes at most; {word[:40]}… has more")
 
 
 def _refuse_elsewhere(word: str, path: Path, folder: Path) -> None:
-    """Refuse a file that is not beside the scenario, or in a directory that holds more than a scenario: a scenario of a
-    stranger may name any file that its user can read."""
+    """Refuse a file that is not beside the scenario, or in a directory that holds more than a scenario: a scenario from
+    a stranger may name any file that the user can read."""
     real = path.resolve()
     if real.is_relative_to(_SUPPORT.resolve()):
         return
-    which = f"the program names the file {word}, which it would get a copy of and the result would keep"
+    which = f"the program names the file {word}, of which it would get a copy that the result would keep"
     if not real.is_relative_to(folder.resolve()):
         raise ValueError(
             f"{which}, and which is outside of the scenario's directory; put it beside the scenario, or name the "
@@ -177,7 +177,7 @@ def _find(word: str, folder: Path, kept: Path) -> Path:
 
 
 def _is(path: Path, test: Callable[[Path], bool]) -> bool:
-    """Whether a path passes a test. One that cannot be any file's, because it is too long, does not."""
+    """Whether a path passes a test; False if it is too long for any file."""
     try:
         return test(path)
     except OSError:

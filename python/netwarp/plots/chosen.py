@@ -1,4 +1,4 @@
-"""The figures that a run draws: those that its scenario names, or those that best show what varies."""
+"""The figures that a run draws: those that its scenario names, or those that best show the variation."""
 
 import re
 from collections.abc import Sequence

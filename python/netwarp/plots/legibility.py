@@ -21,7 +21,7 @@ MAX_PANELS = 32
 MAX_LINES = 4
 """The most flows of one name that are drawn as lines; of more, the median and bands are drawn."""
 IN_TURNS = "curves that coincide are in front in turn"
-OWN_AXES = "each panel has an axis of its own"
+OWN_AXES = "each panel has its own axis"
 _OWN_FROM = 5.0
 """The ratio of panels' values from which a common axis would flatten the lower ones."""
 

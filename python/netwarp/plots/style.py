@@ -116,8 +116,8 @@ def new_figure(height_in: float) -> Figure:
 def drawing() -> Any:
     """A context with netwarp's style and the requested look; it restores matplotlib's settings.
 
-    The backend stays the caller's: `rc_context` would not restore it, and a notebook would show no figure of its own
-    any more. Figures here are made without pyplot and need none.
+    The backend stays the caller's: `rc_context` would not restore it, and a notebook would no longer show its own
+    figures. Figures here are made without pyplot and need none.
     """
     size = points(10)
     own = {"font.size": size, "axes.labelsize": size, "axes.titlesize": size, "xtick.labelsize": points(9)}
@@ -188,10 +188,10 @@ _MAX_SUBTITLE_LINES = 4
 
 
 def _head(title: str, subtitle: str, left_out: Sequence[str], left_in: float) -> tuple[str, str]:
-    """Title and subtitle as they are drawn; without a title only what is left out."""
+    """Title and subtitle in the form that is drawn; without a title only the note on omissions."""
     room, asked = width_in() - left_in - _EDGE_IN, look.current().title
     head = fitted(title, points(_TITLE), room, 2, bold=True) if asked else ""
-    # What is left out comes first, because it must not be cut.
+    # The note on omissions comes first, because it must not be cut.
     words = " · ".join(part for part in (*left_out, *((subtitle,) if asked else ())) if part)
     return head, fitted(words, points(_SUBTITLE), room, _MAX_SUBTITLE_LINES) if words else ""
 

@@ -11,7 +11,7 @@ from netwarp.store.result import ResultDir
 from netwarp.store.summary import CASE, axis_text
 
 _FILES = ("file:", "program:")
-"""What begins a congestion control that is a module's file, or a program."""
+"""Prefixes of a congestion control that is a module's file, or a program."""
 _OF_OTHERS = ("prague", "bbr_draft")
 """Controls in the table of looks that the kernel lacks: the table means a module's file of that name."""
 _NAMED = (".cc", ".queue", ".default_qdisc")

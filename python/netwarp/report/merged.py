@@ -22,7 +22,7 @@ class Merged:
 
 def merged(network: Network, ends: Ends, swept: Iterable[str]) -> Merged:
     """Merge nodes whose names differ only in digits and that all forward or all do not; and links between the same
-    groups whose wires are alike, except those of which a path in `swept` varies something.
+    groups whose wires are alike, except those that a path in `swept` varies.
     """
     groups: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for node in network.nodes:
@@ -62,13 +62,14 @@ def _size(nodes: Sequence[str], forwards: bool) -> str:
 
 
 def _kind(link: Link, titles: Mapping[str, str], alone: set[str]) -> object:
-    """What links have in common that are drawn as one."""
+    """The key that links drawn as one have in common."""
     own = link.name if link.name in alone else None
     return own, link.mtu, *(_of_group(direction, titles) for direction in link.directions)
 
 
 def _of_group(direction: LinkDirection, titles: Mapping[str, str]) -> LinkDirection:
-    """A direction between groups, without what differs from link to link: by default, the queue depends on flows."""
+    """A direction between groups, without properties that differ from link to link: by default, queues depend on
+    flows."""
     source, target = titles[direction.source], titles[direction.target]
     return replace(direction, source=source, target=target, interface="", queue=None, raw=())
 

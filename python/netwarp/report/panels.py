@@ -108,7 +108,7 @@ def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[st
 
 
 def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
-    """A run's curves at the finest reduction, the BBR phases of its flows, and sentences on what is not shown."""
+    """A run's curves at the finest reduction, the BBR phases of its flows, and sentences on omitted curves."""
     everyone = load_flows(run, transits=False)
     flows, omitted = members(everyone)
     source = Source(run, flows, everyone, queues)

@@ -1,4 +1,4 @@
-"""The provenance of a result: the command that makes it again, the versions that made it, and digests to compare."""
+"""The provenance of a result: the command that repeats it, the versions that made it, and digests to compare."""
 
 import hashlib
 import json

@@ -19,7 +19,7 @@ MAX_MEMBERS = 8
 
 @dataclass(frozen=True)
 class Choice:
-    """The runs that are shown over time, the axes in which they differ, and sentences on what is not shown."""
+    """The runs that are shown over time, the axes in which they differ, and sentences on the others."""
 
     runs: tuple[PlannedRun, ...]
     axes: tuple[str, ...]

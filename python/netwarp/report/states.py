@@ -41,7 +41,7 @@ def state_figures(result: ResultDir) -> tuple[list[Drawn], list[str]]:
 
 
 def _figures(result: ResultDir) -> Iterator[tuple[str, Figure]]:
-    """Figures, each with what the names of its kind begin with."""
+    """Figures, each with the prefix of its kind's names."""
     for run_set in islice(run_sets(result), _MAX_SETS):
         for kind in (kind for kind in KINDS if kind.in_report):
             yield from ((kind.prefix, figure) for figure in kind_figures(kind, result, run_set))

@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page: its head (`numeric` marks columns of numbers), rows, and a note on what is left out."""
+    """A table of the page: its head (`numeric` marks columns of numbers), rows, and a note on omitted rows."""
 
     name: str
     caption: str

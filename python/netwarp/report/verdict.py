@@ -15,7 +15,7 @@ _STATUSES = (*WRITTEN, RunStatus.MISSING)
 
 @dataclass(frozen=True)
 class Line:
-    """One judged statement: its look, what was judged, what was found."""
+    """One judged statement: its look, its subject, and the finding."""
 
     look: Look
     word: str
@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """The look of the whole, its sentences, runs by status, lines, and what was left out."""
+    """The look of the whole, its sentences, runs by status, lines, and omissions."""
 
     look: Look
     headline: str
@@ -58,7 +58,7 @@ def expectation_lines(checked: Sequence[Checked]) -> list[Line]:
 
 
 def _headline(counts: Mapping[RunStatus, int], checked: Sequence[Checked], failed: int) -> tuple[Look, str]:
-    """The first that holds of what can be said, the worst first, with the look that it deserves."""
+    """The first statement that holds, the worst first, with its look."""
     met = sum(one.judgement is Judgement.MET for one in checked)
     sayings = (
         (not counts[RunStatus.OK] + counts[RunStatus.SUSPECT], Look.FAILED, "No run of this result can be used"),

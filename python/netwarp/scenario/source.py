@@ -49,7 +49,7 @@ class Source:
 
     @property
     def places(self) -> Places:
-        """Where its files are searched."""
+        """The folders in which its files are searched."""
         return Places(self.folder_of, self.given)
 
     @property

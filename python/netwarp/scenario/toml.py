@@ -41,7 +41,7 @@ def parse_toml(text: str) -> dict[str, Json]:
     """
     for pattern, what in (
         (_LONG_KEY, f"a key has more than {MAX_PARTS} parts; tables may not be nested more than {MAX_DEPTH} deep"),
-        (_LONG_NUMBER, "a number has thousands of digits; no quantity needs so many"),
+        (_LONG_NUMBER, "a number has thousands of digits; no quantity needs that many"),
     ):
         if match := pattern.search(text):
             raise TomlError(what, text.count("\n", 0, match.start()) + 1)

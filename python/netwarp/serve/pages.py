@@ -205,7 +205,7 @@ def _results(watched: Watched, progress: Progress) -> str:
 
 
 def _not_yet(line: Line) -> Line:
-    """An expectation that runs to come may still meet: it may speak of a point that has none."""
+    """An expectation that later runs may still meet: it may be about a point without runs."""
     return replace(line, look=Look.OPEN, word="not met so far")
 
 

@@ -1,8 +1,8 @@
 """The incomplete beta function, from which the quantiles of Student's t and of the beta distribution follow.
 
-Equation numbers are of the NIST Digital Library of Mathematical Functions (DLMF, https://dlmf.nist.gov). Quantiles are
-within 1e-13 of the exact ones, relatively, for parameters up to 10⁸ and probabilities from 0.0005 to 0.9995
-(`tests/unit/test_beta.py`).
+Equation numbers are those of the NIST Digital Library of Mathematical Functions (DLMF, https://dlmf.nist.gov).
+Quantiles are within 1e-13 of the exact ones, relatively, for parameters up to 10⁸ and probabilities from 0.0005 to
+0.9995 (`tests/unit/test_beta.py`).
 """
 
 from functools import lru_cache

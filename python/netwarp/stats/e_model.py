@@ -1,7 +1,7 @@
 """The E-model of speech quality: the rating R and the mean opinion score (ITU-T G.107, 06/2015).
 
-All parameters have the Recommendation's default values (table 2) but the delay, that of a connection whose echo is
-perfectly cancelled, and the equipment impairment of the codec with its losses.
+All parameters have the Recommendation's default values (table 2) except the delay, which is that of a connection whose
+echo is perfectly cancelled, and the equipment impairment of the codec with its losses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BURSTS = (1.0, 2.0)
 
 
 def delay_impairment(delay_ms: float) -> float:
-    """Idd, the impairment by too long a mouth-to-ear delay Ta (equations 7-27 and 7-28, with sT = 1)."""
+    """Idd, the impairment by a long mouth-to-ear delay Ta (equations 7-27 and 7-28, with sT = 1)."""
     if delay_ms <= _SHORT_MS:
         return 0.0
     x = log2(delay_ms / _SHORT_MS)

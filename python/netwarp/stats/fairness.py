@@ -1,4 +1,4 @@
-"""How unequal shares are: Jain's fairness index, and the ratio of the largest to the smallest."""
+"""Measures of fairness: Jain's index, and the ratio of the largest share to the smallest."""
 
 from collections.abc import Sequence
 

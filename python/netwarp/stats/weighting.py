@@ -93,7 +93,7 @@ def weighted_sum(values: Values, weights: Values | Times) -> float:
 
 
 def weighted_percentiles(held: TimeWeighted, percents: Sequence[float]) -> list[float] | None:
-    """For each percent p the smallest value that the state did not exceed for p % of the time; None if empty.
+    """The smallest values that the state did not exceed for p % of the time, for each percent p; None if empty.
 
     The inverse of the empirical distribution function (Hyndman and Fan 1996, type 1), weighted, in exact integers.
     """

@@ -1,1 +1,1 @@
-"""All steps of one command, a file each, and what these ask of studies."""
+"""All steps of one command, a file each, and their interface to studies."""

@@ -81,7 +81,7 @@ def agree(
 def _run(
     scenario: Scenario, engine: Engine, place: Path, seeds: Sequence[int] | None, console: Console
 ) -> Iterator[str]:
-    """Execute the runs, and repeat those that the machine disturbed; yield what is left out of the result, and why.
+    """Execute the runs, and repeat those that the machine disturbed; yield omissions from the result, with reasons.
 
     Raises ScenarioError, EngineError, StoreError, KeyboardInterrupt.
     """

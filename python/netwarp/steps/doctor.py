@@ -72,7 +72,7 @@ sys.exit(None if allowed else os.strerror(error))
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of one check: whether it passed, what was found, and the command that fixes the problem."""
+    """The result of one check: whether it passed, the finding, and the command that fixes the problem."""
 
     name: str
     ok: bool
@@ -194,7 +194,7 @@ def _kernel(environ: Mapping[str, str]) -> CheckResult:
 
 
 def _wrong_with_kernel(kernel: Kernel) -> str | None:
-    """Say what is wrong with a kernel; None if it runs. Raises KernelError without the agent, which confines it."""
+    """The fault of a kernel; None if it runs. Raises KernelError without the agent, which confines it."""
     try:
         if digest_of(kernel.path) != kernel.digest:
             return f"The kernel {kernel.path} is not what was built: its digest has changed."

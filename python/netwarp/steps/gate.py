@@ -37,8 +37,8 @@ class Gated:
 
 @dataclass(frozen=True)
 class Base:
-    """What a scenario is compared with: `text` is a result directory, a scenario file, or a revision of the scenario's
-    git repository (None: the scenario itself), run on `engine`."""
+    """The base that a scenario is compared with: `text` is a result directory, a scenario file, or a revision of the
+    scenario's git repository (None: the scenario itself), run on `engine`."""
 
     text: str | None
     engine: Engine

@@ -134,7 +134,7 @@ class NotebookProgress:
         self._update(at_once=True)
 
     def __call__(self, event: RunEvent, run: PlannedRun, outcome: Outcome | None) -> None:
-        """Hear of a run: it starts, ends with `outcome`, or was there already."""
+        """Take an event of a run: it starts, ends with `outcome`, or was there already."""
         with self._lock:
             if event == RunEvent.START:
                 self._running[run.id] = run.label

@@ -49,7 +49,7 @@ class Rerun:
     changed: tuple[str, ...]
     interrupted: bool
     made_by: tuple[str, ...] = ()
-    """What made the old result, and the commands that bring it back; empty if it is what made the new one."""
+    """The versions that made the old result, and the commands that restore them; empty if they made the new one too."""
 
     @property
     def identical(self) -> bool:

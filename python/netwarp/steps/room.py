@@ -13,7 +13,7 @@ from netwarp.store.making import ResultWriter
 
 
 def disk_words(use: PlanUse) -> str:
-    """The estimate of a plan as a sentence: what it leaves as it is, and what it would leave of the other choices."""
+    """The estimate of a plan as a sentence: the disk it takes as configured, and with the other choices of `keep`."""
     others = [f'{size(left)} with record.keep = "{keep}"' for keep, left in use.by_keep.items() if left < use.kept]
     return f"about {size(use.kept)} of disk, estimated" + (f" ({', '.join(others)})" if others else "")
 

@@ -140,7 +140,7 @@ def _bound(message: pa.Message, path: Path) -> None:
 
 
 def _field(data: memoryview, table: int, number: int) -> int:
-    """Where a field of a flatbuffer's table is; 0 if the table lacks it."""
+    """The position of a field in a flatbuffer's table; 0 if the table lacks it."""
     entries = table - _I32.unpack_from(data, table)[0]
     at = 4 + 2 * number
     offset = _U16.unpack_from(data, entries + at)[0] if at < _U16.unpack_from(data, entries)[0] else 0
@@ -148,7 +148,7 @@ def _field(data: memoryview, table: int, number: int) -> int:
 
 
 def _target(data: memoryview, at: int) -> int:
-    """Where an offset in a flatbuffer points to."""
+    """The position that an offset in a flatbuffer points to."""
     return int(at + _U32.unpack_from(data, at)[0])
 
 

@@ -1,4 +1,4 @@
-"""What remains of a run's tables after its metrics: `keep` of a scenario's `[record]`, and `keep` of `status.json`.
+"""The tables that a run keeps after its metrics: `keep` of a scenario's `[record]`, and `keep` of `status.json`.
 
 `digests.json` has the digests of all files as they were made, so that a rerun compares those that are gone as well.
 """
@@ -33,7 +33,7 @@ def remove_tables(run: Path, keep: Keep) -> None:
 
 
 def kept(run: Path) -> Keep:
-    """What a run has kept; everything if it does not say. Raises StoreError."""
+    """The tables that a run has kept; everything if it does not say. Raises StoreError."""
     if not (run / NAME).is_file():
         return EVERYTHING
     return read_status(run).get("keep", EVERYTHING)

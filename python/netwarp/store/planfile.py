@@ -31,7 +31,7 @@ def same_plan(one: PlanJson, other: PlanJson) -> bool:
 
 
 def difference(here: PlanJson, wanted: PlanJson) -> str:
-    """Why two plans are not the same, in a few words."""
+    """The difference of two plans, in a few words."""
     if here.get("name") != wanted.get("name"):
         return f"the scenario {here.get('name')}"
     if here.get("axes") != wanted.get("axes"):

@@ -1,4 +1,4 @@
-"""What queueing disciplines report about their inner state (`queue_states.arrows`): names, units, places.
+"""Variables of queueing disciplines' inner state (`queue_states.arrows`): names, units, places in the kernel's reports.
 
 The numbers are those that `tc -s` prints, in TCA_STATS2 of each discipline and class (linux/gen_stats.h): a structure
 of linux/pkt_sched.h, or attributes (CAKE). `make generate` makes the agent's `record/queue_variables.rs` from them. A
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Part = Literal["discipline", "class", "tin"]
-"""What a variable describes: the whole discipline, one of its classes (for fq_codel and CAKE a flow queue, for htb a
-class), or a tin of CAKE."""
+"""The part that a variable describes: the whole discipline, one of its classes (for fq_codel and CAKE a flow queue, for
+htb a class), or a tin of CAKE."""
 Number = Literal["u32", "s32", "u64"]
 
 STATS_BASIC, STATS_QUEUE, STATS_APP = 1, 3, 4

@@ -75,7 +75,7 @@ class RunDir:
 
     @property
     def keep(self) -> Keep:
-        """What it has kept of its records. Raises StoreError."""
+        """The records that it has kept. Raises StoreError."""
         return kept(self.path)
 
     @property

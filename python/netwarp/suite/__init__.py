@@ -1,1 +1,1 @@
-"""`netwarp suite`: the tests that RFCs ask of a congestion control or a queue, beside known ones."""
+"""`netwarp suite`: the tests that RFCs require of a congestion control or a queue, beside known ones."""

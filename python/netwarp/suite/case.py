@@ -1,4 +1,4 @@
-"""A case of a suite: what an RFC asks, the network in which it is asked, what is measured, and what would be wrong.
+"""A case of a suite: an RFC's question, the network that answers it, the measures, and their bounds.
 
 A case is data. The subject, a congestion control or a queue, is a parameter: the values of the paths in `sets`.
 """
@@ -16,7 +16,7 @@ LONE = "alone"
 
 
 class Bar(StrEnum):
-    """What it means if a subject's value is worse than the baseline's."""
+    """The meaning of a subject's value that is worse than the baseline's."""
 
     HARM = "harm"
     """It harms others more than the baseline does, which R. Ware et al. (HotNets 2019) would not deploy."""
@@ -28,7 +28,7 @@ class Bar(StrEnum):
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric of a run (docs/metrics.md) in words, and what a worse value than the baseline's means.
+    """A metric of a run (docs/metrics.md) in words, and the meaning of a value that is worse than the baseline's.
 
     `name` is the flow, queue or link. `margin` is the smallest difference that counts, for the reason `why`, if that of
     the catalogue is smaller. `least` and `most` are bounds in place of the baseline, for cases that state one.
@@ -52,7 +52,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of a path with which a case is repeated: value → its words."""
+    """The values of a path with which a case is repeated: value → its label."""
 
     path: str
     points: Mapping[str | int, str]
@@ -60,10 +60,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Case:
-    """One case: what it asks and where the RFC does, its experiment, and its measures.
+    """One case: its question with its place in the RFC, its experiment, and its measures.
 
-    `sets` are the paths that the subject is put into, `axis` what else is varied, and `lone` the path of the count of
-    flows that is 0 in the runs without the subject. `waits` names what netwarp lacks; such a case has no experiment.
+    `sets` are the paths that the subject is put into, `axis` is a further parameter that varies, and `lone` the path of
+    the count of flows that is 0 in the runs without the subject. `waits` names a feature that netwarp lacks; such a
+    case has no experiment.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Group:
-    """Cases about one subject, which share a file. `only_for` is how the names of subjects begin that it is about."""
+    """Cases on one topic, which share a file. They apply to subjects whose names begin with `only_for`."""
 
     name: str
     title: str
@@ -90,7 +91,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Subject:
-    """A congestion control or a queue that is put into the cases: as the scenario has it, and its name in tables."""
+    """A congestion control or a queue that is put into the cases: its value in a scenario, and its name in tables."""
 
     value: str
     name: str

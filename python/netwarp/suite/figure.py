@@ -74,14 +74,14 @@ def draw(assessment: Assessment, stem: Path) -> list[Path]:
 
 
 def _handle(verdict: Verdict, baseline: str) -> Patch:
-    """A colour of the legend, with its words."""
+    """A colour of the legend, with its meaning."""
     label = f"{MARKS[verdict]} {_legend(baseline)[verdict]}".strip()
     return Patch(facecolor=_FILLS[verdict], edgecolor="#bbbbbb", label=label)
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """The columns: where the measures' words and the cells begin, the width of a cell, and the names above, broken."""
+    """The columns: positions of the measures' words and of the cells, the width of a cell, the wrapped names above."""
 
     words_in: float
     cells_in: float

@@ -53,7 +53,7 @@ def unit_of(measure: Measure) -> str:
 
 
 def number(value: float) -> str:
-    """A value with three digits that count, at most three after the point, and never an exponent."""
+    """A value with three significant digits, at most three after the point, and never an exponent."""
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) >= 1 else f"{value:.3f}"
     short = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if short == "-0" else short.replace("-", "−")
@@ -68,9 +68,9 @@ def spread(values: Sequence[float]) -> str:
 
 
 def sentence(judged: Judged, name: str, baseline: str) -> str:
-    """A verdict on a subject in a line: where, what, its value and that with which it was compared."""
+    """A verdict on a subject in a line: the case, the measure, its value and the value that it was compared with."""
     if judged.verdicts[name] == Verdict.UNASKED:
-        return f"{judged.label}: the case is about other subjects"
+        return f"{judged.label}: the case is for other subjects"
     if judged.measure is None or judged.verdicts[name] == Verdict.FAILED:
         return f"{judged.label}: {judged.reason}"
     unit = unit_of(judged.measure)
@@ -97,7 +97,7 @@ def seeds_of(assessment: Assessment) -> str:
 
 
 def as_text(assessment: Assessment) -> str:
-    """What is wrong with each subject, a line each, and how often it has each verdict."""
+    """The faults of each subject, a line each, and how often it has each verdict."""
     return "\n".join([*_lines(assessment), ""])
 
 
@@ -153,7 +153,8 @@ def json_text(assessment: Assessment, release: str) -> str:
 
 
 def junit(assessment: Assessment) -> list[JunitSuite]:
-    """A suite for each group and subject: harm and concern are failures, failed runs errors; what waits is skipped."""
+    """A suite for each group and subject: harm and concern are failures, failed runs errors; waiting measures are
+    skipped."""
     return [
         JunitSuite(f"{subject.name}: {group}", [_case(one, subject.name, assessment) for one in judged])
         for subject in assessment.subjects

@@ -22,8 +22,8 @@ sysctl = { "net.ipv4.tcp_rmem" = "4096 6291456 6291456", "net.ipv4.tcp_ecn_fallb
 [run]
 tuner = "room"
 """
-"""For cases in which most SYNs and segments are lost: a window of 3 MB from the start, so that no receiver limits a
-control that ignores losses, and SYNs that ask for ECN again, so that DCTCP does not become Reno."""
+"""Settings of cases in which most SYNs and segments are lost: a window of 3 MB from the start, so that no receiver
+limits a control that ignores losses, and SYNs that ask for ECN again, so that DCTCP does not become Reno."""
 
 UTILISATION = Measure("utilisation", "link", BOTTLENECK, "utilisation", margin=_PART, why=_OF_LINK)
 QUEUE_P95 = Measure("queueing delay, p95", "queue", BOTTLENECK, "sojourn_ms_p95")
@@ -42,7 +42,7 @@ def goodput(name: str, bar: Bar = Bar.CONCERN, words: str = "goodput") -> Measur
 
 
 def utilised(least: float, why: str) -> Measure:
-    """The bottleneck's utilisation with a bound of its own."""
+    """The bottleneck's utilisation with a different bound."""
     return Measure("utilisation", "link", BOTTLENECK, "utilisation", least=least, why=why)
 
 
@@ -71,7 +71,7 @@ def case(
     modules: Sequence[str] = (),
     **network: Any,
 ) -> Case:
-    """A case on the dumbbell; `network` is what differs from 40 s of 10 Mbit/s, 40 ms and one BDP of buffer.
+    """A case on the dumbbell; `network` replaces parts of 40 s of 10 Mbit/s, 40 ms and one BDP of buffer.
 
     Its text has no seeds: `experiment_of` adds those of the suite.
     """
@@ -114,7 +114,7 @@ def call(name: str) -> str:
 
 
 def far_host(name: str, delay: str) -> str:
-    """A further sender with an access of its own."""
+    """A further sender with a separate access link."""
     return f'[nodes.{name}]\n[links.access-{name}]\nends = ["{name}", "r1"]\nrate = "1gbit"\ndelay = "{delay}"\n'
 
 

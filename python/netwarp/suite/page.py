@@ -1,4 +1,4 @@
-"""The page of a suite: what each subject does well, where it harms, then the table, then each case."""
+"""The page of a suite: each subject's strengths and harm, then the table, then each case."""
 
 from __future__ import annotations
 

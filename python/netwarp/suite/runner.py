@@ -29,7 +29,7 @@ Make = Callable[[Scenario, Path], Study]
 
 @dataclass(frozen=True)
 class Assessment:
-    """A suite's result: the subjects, the references beside them, and what was judged, by group."""
+    """A suite's result: the subjects, the references beside them, and the judged measures, by group."""
 
     suite: Suite
     subjects: tuple[Subject, ...]
@@ -43,7 +43,7 @@ class Assessment:
 
     @property
     def judged(self) -> Iterator[Judged]:
-        """Everything that was judged, in the order of the page."""
+        """All judged measures, in the order of the page."""
         for rows in self.groups.values():
             yield from rows
 
@@ -96,7 +96,7 @@ def run(
 
 
 def _about(group: Group, columns: Sequence[Subject], subjects: Sequence[Subject]) -> Sequence[Subject]:
-    """The columns that a group's verdicts concern: of its kind, or all of them if no subject is, but it was chosen."""
+    """The subjects that a group applies to; all of them if it applies to none but was chosen."""
     if not any(one.name.startswith(group.only_for) for one in subjects):
         return columns
     return [one for one in columns if one.name.startswith(group.only_for)]
@@ -105,7 +105,7 @@ def _about(group: Group, columns: Sequence[Subject], subjects: Sequence[Subject]
 def _refuse_unusable(suite: Suite, subject: Subject, directory: Path, make: Make) -> None:
     """Raise SelectionError if a subject does not run: it does not compile, or the kernel or tc refuses it.
 
-    The baseline runs beside it, so that a module which does not compile is a failed run, not an error of the engine's.
+    The baseline runs beside it, so that a module that does not compile is a failed run, not an error of the engine.
     """
     if subject in suite.references:
         return
@@ -172,7 +172,7 @@ def _first(reasons: str) -> str:
 
 
 def _left_out(study: Study, at: Mapping[str, str | int]) -> Iterator[tuple[str, RunStatus, str]]:
-    """The runs at this point that do not count: subject, status and reason; a lone run that fails concerns all.
+    """The runs at this point that do not count: subject, status and reason; a failed lone run concerns all subjects.
 
     The values of a suspect run do not count; the other seeds decide.
     """

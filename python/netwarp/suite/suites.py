@@ -68,7 +68,7 @@ CALLS = Suite(
 
 
 def names_in(cases: str | None) -> list[str]:
-    """The names of cases and groups in an option, which commas separate. Raises SelectionError if it names none."""
+    """Split an option at commas into names of cases and groups. Raises SelectionError if it names none."""
     names = [name.strip() for name in (cases or "").split(",") if name.strip()]
     if cases is not None and not names:
         raise SelectionError("--cases names no case; leave it out for all of them")
@@ -76,7 +76,7 @@ def names_in(cases: str | None) -> list[str]:
 
 
 def choose(suite: Suite, subjects: Sequence[Subject], names: Sequence[str], *, quick: bool) -> list[tuple[Group, Case]]:
-    """The cases of these names of cases and groups; if none is given, all about the subjects, or the quick ones.
+    """The cases with these names of cases and groups; without names, all that apply to the subjects, or the quick ones.
 
     Raises SelectionError for a name that neither a case nor a group has.
     """
@@ -100,16 +100,16 @@ def _is_chosen(group: Group, case: Case, subjects: Sequence[Subject], names: Seq
 
 
 def controls(values: Sequence[str]) -> list[Subject]:
-    """The congestion controls as subjects, those of files under the names that they register. Raises SelectionError."""
+    """The congestion controls as subjects, with those of files named as registered. Raises SelectionError."""
     return _distinct(_control(value) for value in values)
 
 
 def _control(value: str) -> Subject:
-    """A control; files of the user's by their absolute paths, since the scenarios of cases are elsewhere."""
+    """A control; the user's files have absolute paths, since the scenarios of cases are elsewhere."""
     if not (is_file(value) or is_program(value)):
         if not re.fullmatch(CC_PATTERN, value):
             raise SelectionError(
-                f'--cc "{value}": a congestion control is a name of the kernel\'s, such as reno, a C file, such as '
+                f'--cc "{value}": a congestion control is one of the kernel, such as reno, a C file, such as '
                 f"{FILE}./x.c, or a program, such as {PROGRAM}./x.py"
             )
         return Subject(value, value)
@@ -122,7 +122,7 @@ def _control(value: str) -> Subject:
 
 
 def _found(place: str) -> str:
-    """A file of the user's by its absolute path; one that is shipped, and a parameter, as it is."""
+    """The absolute path of the user's file; a shipped file or a parameter is unchanged."""
     return str(Path(place).absolute()) if Path(place).exists() else place
 
 
@@ -134,7 +134,7 @@ def with_modules(suite: Suite, subjects: Sequence[Subject], files: Sequence[str]
 
 
 def queues(values: Sequence[str]) -> list[Subject]:
-    """Lines of queues as subjects, called as they are written. Raises SelectionError."""
+    """Lines of queues as subjects, which are also their names. Raises SelectionError."""
     lines = [" ".join(value.split()) for value in values]
     if not all(lines):
         raise SelectionError('--queue: a queue is written as in tc, such as "pie target 15ms"')
@@ -142,7 +142,7 @@ def queues(values: Sequence[str]) -> list[Subject]:
 
 
 def _distinct(subjects: Iterator[Subject]) -> list[Subject]:
-    """Raise SelectionError if a subject is given twice, or is called as the runs without one."""
+    """Raise SelectionError if a subject is given twice, or has the name of the runs without one."""
     found: list[Subject] = []
     for one in subjects:
         if one in found:

@@ -20,7 +20,7 @@ Values = Mapping[str, Sequence[float]]
 
 
 class Verdict(StrEnum):
-    """What a measure says of a subject."""
+    """The verdict of a measure on a subject."""
 
     HARMS = "harms"
     """It harms other flows more than the baseline does."""
@@ -34,9 +34,9 @@ class Verdict(StrEnum):
     FAILED = "failed"
     """A run failed, or did not measure the value."""
     WAITS = "waits"
-    """Netwarp cannot measure it yet; the case says what it waits for."""
+    """Netwarp cannot measure it yet; the case names the missing feature."""
     UNASKED = "not asked"
-    """The case is about subjects of another kind."""
+    """The case is for subjects of another kind."""
 
 
 BAD = (Verdict.HARMS, Verdict.CONCERN)
@@ -96,7 +96,7 @@ def _better(measure: Measure) -> Better | None:
     if measure.most is not None:
         return Better.LOWER
     entry = entry_of(measure.scope, measure.metric)
-    # The catalogue calls drops neither good nor bad, since a queue may be made to drop; a measure with a bar says that
+    # The catalogue calls drops neither good nor bad, since some queues drop by design; a measure with a bar says that
     # fewer are better.
     default = None if measure.bar == Bar.REPORT else Better.LOWER
     return (entry.better if entry else None) or default
@@ -112,7 +112,7 @@ def _limits(measure: Measure, better: Better | None, baseline: Sequence[float]) 
     if better == Better.HIGHER:
         return worst - margin(measure, worst), best + margin(measure, best)
     worst, best = best, worst
-    if measure.bar == Bar.HARM:  # what takes nothing from others does not harm them, even if the baseline gives
+    if measure.bar == Bar.HARM:  # a subject that takes nothing does not harm, even if the baseline gives
         worst = max(worst, 0.0)
     return worst + margin(measure, worst), best - margin(measure, best)
 

@@ -21,7 +21,7 @@ from netwarp.testing.network import Network
 from netwarp.testing.request import WARNING, current, is_inside
 
 LAB = Path("/run/netwarp-lab.json")
-"""The lab, as the machine shows it to its command."""
+"""The lab, in the form in which the machine shows it to its command."""
 _BEFORE_THE_END_S = 0.001
 
 
@@ -36,14 +36,14 @@ def network() -> Network:
 
 
 class _Reporter:
-    """Writes each report and warning to the file, a line each; nothing else of pytest's own output is of use."""
+    """Writes each report and warning to the file, a line each; the rest of pytest's output is not needed."""
 
     def __init__(self, config: pytest.Config, file: Path, errors: int) -> None:
         self._config, self._file, self._errors = config, file, errors
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Let pytest write its progress nowhere: the output is the test's alone."""
+        """Discard pytest's progress: the output is that of the test alone."""
         manager = config.pluginmanager
         if reporter := manager.get_plugin("terminalreporter"):
             manager.unregister(reporter)
@@ -60,7 +60,7 @@ class _Reporter:
     def pytest_warning_recorded(
         self, warning_message: warnings.WarningMessage, when: str, location: tuple[str, int, str] | None
     ) -> None:
-        if when == "runtest":  # what is collected here was collected outside
+        if when == "runtest":  # warnings of collection were reported outside
             found = warning_message.category
             self._write(
                 {
@@ -102,15 +102,15 @@ _WITHOUT = {
     "stepwise_reset": False,
     "basetemp": "/run/pytest",
 }
-"""Options that concern the outer pytest alone (those of pytest-xdist included), and their values here. Temporary
-directories are the machine's own, so that their names do not depend on what is in the host's."""
+"""Options that concern only the outer pytest (those of pytest-xdist included), and their values here. Temporary
+directories are the machine's own, so that their names do not depend on the content of the host's."""
 _CACHE = ("-o", "cache_dir=/run/pytest-cache")
 
 
 def main() -> int:
     """Run the test that is asked for; return pytest's exit code, or 0 if the test was run and has failed.
 
-    The run of the machine is then good, and netwarp computes its metrics: they are what the records are kept for.
+    The run of the machine is then good, and netwarp computes its metrics, for which the records are kept.
     """
     request = current()
     errors = os.dup(2)

@@ -43,7 +43,7 @@ class Link:
                 self._change(number, {"loss": _LOST})
 
     def up(self, direction: str = "both") -> None:
-        """Undo `down`: the loss is the one of before."""
+        """Undo `down`: the loss is the same as before it."""
         for number in _numbers(direction):
             if number in self._losses:
                 self._change(number, {"loss": self._losses.pop(number)})
@@ -59,7 +59,7 @@ class Link:
     ) -> None:
         """Change properties of the link from now on; values are those of a scenario, such as `rate="1mbit"`.
 
-        Raises ValueError for a value or direction that is not one, or a rate of a link that has none.
+        Raises ValueError for an invalid value or direction, or for a rate if the link has none.
         """
         wire: dict[str, Any] = {}
         if delay is not None:

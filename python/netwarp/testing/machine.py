@@ -1,4 +1,4 @@
-"""Outside: runs one test in a machine of its own, and returns the reports that were made there."""
+"""Outside: runs one test in its own machine, and returns the reports that were made there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from netwarp.values.units import parse_duration
 _REPORTS = ".netwarp-reports.jsonl"
 """The file of the reports, in the directory in which pytest runs; only the machine sees it."""
 _LINES = 200
-"""Of each stream that is shown; the stack of a test that hangs, innermost call first, is a hundred."""
+"""The most lines of a stream that are shown; the stack of a test that hangs, innermost call first, has a hundred."""
 _OWN = re.compile("PATH|HOME|LANG|TZ|VIRTUAL_ENV|PYTHON.*|PYTEST_(?!CURRENT_TEST|XDIST).*|HYPOTHESIS.*")
 """Variables of the environment that a test sees."""
 _PROBLEMS = (ScenarioError, EngineError, StoreError, KernelError, MarkError)
@@ -42,7 +42,7 @@ _COMMAND = (sys.executable, "-m", "netwarp.testing.inside")
 
 
 def reports_of(item: pytest.Item) -> list[pytest.TestReport]:
-    """Run the test in a machine and return its reports; if it has none, one that says why."""
+    """Run the test in a machine and return its reports; if there are none, a report of the reason."""
     place = item.config.rootpath / RECORDS / _folder(item.nodeid)
     shutil.rmtree(place, ignore_errors=True)
     try:
@@ -72,7 +72,7 @@ def _folder(nodeid: str) -> str:
 
 
 def _run(item: pytest.Item, wish: Wish, place: Path) -> tuple[list[pytest.TestReport], str]:
-    """Run the test; return its reports, and why the run failed if that is not the test's own failure."""
+    """Run the test; return its reports, and the reason of the run's failure if that is not the test's own."""
     config = item.config
     here = config.invocation_params.dir
     timeout = config.getoption("--netwarp-timeout")
@@ -155,7 +155,7 @@ def _warn(item: pytest.Item, data: Mapping[str, Any]) -> None:
         category = getattr(import_module(module), name, None)
     if not (isinstance(category, type) and issubclass(category, Warning)):
         category = UserWarning
-    # The message, not the instance: constructors of warnings take what they like.
+    # The message, not the instance: constructors of warnings may take any arguments.
     message = warnings.WarningMessage(Warning(data[WARNING]), category, data["filename"], data["lineno"])
     location = tuple(data["location"]) if data["location"] else None
     item.ihook.pytest_warning_recorded.call_historic(
@@ -164,7 +164,7 @@ def _warn(item: pytest.Item, data: Mapping[str, Any]) -> None:
 
 
 def _failure(item: pytest.Item, text: str) -> pytest.TestReport:
-    """A report of a test that failed otherwise than by itself."""
+    """A report of a test that failed for a reason outside of the test."""
     return pytest.TestReport(
         item.nodeid, item.location, {name: 1 for name in item.keywords}, "failed", text, "call", duration=0.0
     )

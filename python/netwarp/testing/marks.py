@@ -1,4 +1,4 @@
-"""The mark of tests that run in a machine: what it may say, and the seeds of tests."""
+"""The mark of tests that run in a machine: its arguments, and the seeds of tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS = range(2**63)
 
 @dataclass(frozen=True)
 class Wish:
-    """How a test wants to run: the arguments of its mark."""
+    """The arguments of a test's mark."""
 
     scenario: str | None
     settings: Mapping[str, Any]
@@ -26,7 +26,7 @@ class Wish:
 
 
 class MarkError(Exception):
-    """A mark that says what no mark can say; the message is a sentence."""
+    """A mark with invalid arguments; the message is a sentence."""
 
 
 def seeds_of(text: str | None) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ def seeds_for(config: pytest.Config, mark: pytest.Mark | None) -> Sequence[int]:
 
 
 def wish_of(item: pytest.Item) -> Wish:
-    """Read the mark. Raises MarkError for arguments that it does not have."""
+    """Read the mark. Raises MarkError for unknown arguments."""
     mark = item.get_closest_marker(MARK)
     given = dict(mark.kwargs) if mark else {}
     names = [given.pop("scenario", None), *(mark.args if mark else ())]

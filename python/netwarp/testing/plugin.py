@@ -1,4 +1,4 @@
-"""The plugin that pytest loads: options, the mark `netwarp`, seeds as parameters, and where each test runs.
+"""The plugin that pytest loads: options, the mark `netwarp`, seeds as parameters, and the choice of where tests run.
 
 pytest imports it whether or not it is used, so it loads everything else of netwarp only when a test runs in a machine.
 """
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and the setting in a configuration file."""
     group = parser.getgroup("netwarp", "netwarp: tests in the real Linux network stack, in virtual time")
-    group.addoption(
-        "--netwarp", action="store_true", help="Run every test in a machine of its own, not only marked ones."
-    )
+    group.addoption("--netwarp", action="store_true", help="Run every test in its own machine, not only marked ones.")
     group.addoption(
         "--netwarp-scenario",
         metavar="SCENARIO",
@@ -66,7 +64,7 @@ def _wants_machine(config: pytest.Config, mark: pytest.Mark | None) -> bool:
 
 @pytest.hookimpl(trylast=True)  # so that the seed is the last part of a test's name
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make the seed a parameter of tests with several, so that each has a report of its own."""
+    """Make the seed a parameter of tests with several, so that each has its own report."""
     mark = metafunc.definition.get_closest_marker(MARK)
     if not _wants_machine(metafunc.config, mark):
         return
@@ -96,7 +94,7 @@ def _network() -> Network:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Run the test in a machine, if it wants one, and report what was reported there."""
+    """Run the test in a machine, if it asks for one, and pass on the reports from there."""
     if is_inside() or not _wants_machine(item.config, item.get_closest_marker(MARK)):
         return None
     from netwarp.testing.machine import reports_of  # noqa: PLC0415
@@ -116,4 +114,4 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_report_header(config: pytest.Config) -> Iterator[Any]:
     """Say where tests run."""
     if config.getoption("--netwarp") and not is_inside():
-        yield "netwarp: each test in a machine of its own, in virtual time"
+        yield "netwarp: each test in its own machine, in virtual time"

@@ -1,4 +1,4 @@
-"""What the pytest outside asks of the one in a machine."""
+"""The request of the pytest outside to the one in a machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WARNING = "netwarp_warning"
 
 @dataclass(frozen=True)
 class Request:
-    """What to run: the outer pytest's arguments, the test as an absolute path with its name, the file for the reports,
+    """A test to run: the outer pytest's arguments, the test as an absolute path with its name, the file for reports,
     and the virtual time after which the machine ends, in seconds."""
 
     arguments: list[str]
@@ -25,7 +25,7 @@ class Request:
     limit_s: float
 
     def text(self) -> str:
-        """For the environment variable."""
+        """The value of the environment variable."""
         return json.dumps(asdict(self))
 
 

@@ -1,4 +1,4 @@
-"""Speech codecs: their rates, and what the E-model must know of them."""
+"""Speech codecs: their rates, and their parameters in the E-model."""
 
 from __future__ import annotations
 

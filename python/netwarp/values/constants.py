@@ -35,15 +35,14 @@ RTP_HEADER_BYTES = 12
 """The size of an RTP header without extensions (RFC 3550)."""
 
 QUIC_OVERHEAD_BYTES = 28
-"""What a full packet of one stream's data has at least beside the data: flags, connection ID of 8 bytes, packet number,
-frame type, stream ID, tag of 16 bytes (RFC 9000, sections 17.3 and 19.8; RFC 9001, section 5.3)."""
+"""The least overhead of a full packet of one stream's data: flags, connection ID of 8 bytes, packet number, frame type,
+stream ID, tag of 16 bytes (RFC 9000, sections 17.3 and 19.8; RFC 9001, section 5.3)."""
 
 TCP_HEADER_BYTES = 32
 """The size of a TCP header with timestamps."""
 
 TCP_SYN_OPTIONS_BYTES = 8
-"""By which a SYN's header is longer than one with timestamps alone: MSS, window scale, SACK permitted
-(tcp_syn_options())."""
+"""The size of a SYN's options beside timestamps: MSS, window scale, SACK permitted (tcp_syn_options())."""
 
 SCTP_HEADER_BYTES = 28
 """The size of the headers of an SCTP packet with one data chunk."""

@@ -12,7 +12,7 @@ FolderOf = Callable[[str], Path]
 
 @dataclass(frozen=True)
 class Places:
-    """Where files of a scenario are searched, and which texts of it the user gave on the command line."""
+    """The folders in which a scenario's files are searched, and the texts that the user gave on the command line."""
 
     folder_of: FolderOf
     given: Collection[str] = ()
@@ -47,7 +47,7 @@ def read_file(path: Path, size: int) -> bytes:
 
 
 KEPT = "traces"
-"""The folder of a result that holds the data files which its scenario names."""
+"""The folder of a result with the data files that its scenario names."""
 MAX_LISTED_BYTES = 16 * 2**20
 
 

@@ -1,4 +1,4 @@
-"""How many packets a wire has to hold: netem drops what is beyond its limit, which a wire never does."""
+"""The capacity of a wire in packets: netem drops packets beyond its limit, which a wire must never do."""
 
 from netwarp.values.constants import NS_PER_S
 
@@ -13,7 +13,7 @@ def longest_delay_ns(delay_ns: int, jitter_ns: int) -> int:
 
 
 def limit_pkts(most_bits: int, overhead_bits: int = 0) -> int:
-    """The limit of a wire on which at most so many bits are under way, in the smallest frames."""
+    """The limit of a wire with at most `most_bits` under way, in the smallest frames."""
     return min(most_bits // (MIN_FRAME_BITS + overhead_bits) + _SPARE_PKTS, MAX_LIMIT_PKTS)
 
 

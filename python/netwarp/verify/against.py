@@ -1,4 +1,4 @@
-"""Two results of `netwarp verify` beside each other: which rows a change has moved."""
+"""Two results of `netwarp verify` beside each other: the rows that a change has moved."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LONGEST = 400
 class Moved:
     """A row whose verdict or values differ from another result's.
 
-    `label` is that of the value that has moved farthest, and `steps` by how many of its tolerances, None if the verdict
-    alone differs; `before` and `now` are medians over the seeds.
+    `label` is that of the value that has moved farthest, and `steps` the shift in tolerances, None if only the verdict
+    differs; `before` and `now` are medians over the seeds.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Moved:
 
     @property
     def words(self) -> str:
-        """What has moved, in a line."""
+        """The values that have moved, in a line."""
         earlier, later = self.verdicts
         verdict = later if earlier == later else f"{earlier} → {later}"
         if self.steps is None:
@@ -61,10 +61,10 @@ def rows_of(path: Path, chosen: Collection[str]) -> Earlier:
 
 
 def moved(verified: Sequence[Verified], earlier: Earlier) -> tuple[list[Moved], int]:
-    """The rows that differ from those of another result, those with another verdict first and then by how far they
-    moved; and how many rows both have judged.
+    """The rows that differ from those of another result, those with another verdict first and then by the size of the
+    shift; and the number of rows that both have judged.
 
-    Runs repeat exactly, so that any difference is the change's.
+    Runs repeat exactly, so that any difference is due to the change.
     """
     both = [
         (checked, earlier[checked.row.name]) for one in verified for checked in one.rows if checked.row.name in earlier
@@ -87,7 +87,7 @@ def _compare(checked: Checked, before: Mapping[str, object]) -> Moved | None:
 
 
 def _steps(checked: Checked, before: Mapping[str, object]) -> Iterator[tuple[float, str, float, float]]:
-    """By how many tolerances each value has moved, with its label and both medians."""
+    """The shift of each value in tolerances, with its label and both medians."""
     values = before["values"]
     for value in checked.values:
         earlier = values.get(value.label, []) if isinstance(values, dict) else []

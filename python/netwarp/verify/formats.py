@@ -81,7 +81,7 @@ def _line(checked: Checked) -> str:
 
 
 def markdown(verified: Sequence[Verified], setting: Setting) -> str:
-    """The page: each family with its rows, what is behind each, and a table of its values."""
+    """The page: each family with its rows, each with its source, tolerance and a table of its values."""
     return "\n".join(_page(verified, setting))
 
 
@@ -114,7 +114,7 @@ def _section(checked: Checked) -> Iterator[str]:
     if checked.verdict == Verdict.EXPLAINED and row.explained:
         yield f"- Explained: {escaped(row.explained.why)}."
     if row.since or row.before:
-        yield f"- Speaks of {row.kernels}."
+        yield f"- Applies to {row.kernels}."
     if row.phases:
         yield f"- Depends on exact times: {escaped(row.phases)}."
     if checked.reason:

@@ -60,7 +60,7 @@ def tcp_packets(run: RunDir, interface: str) -> pl.DataFrame:
 
 
 def printed(run: RunDir, flow: str) -> dict[str, float]:
-    """What the client of a `command` printed: a label and a number on each line."""
+    """The output of a `command`'s client: a label and a number on each line."""
     lines = read_text(run.path / f"{flow}-client.out").splitlines()
     return {label: float(number) for label, number in (line.rsplit(maxsplit=1) for line in lines)}
 

@@ -1,4 +1,4 @@
-"""A row of the validation: what a reference says, the experiment that measures it, and how far it may be off.
+"""A row of the validation: a reference's claim, the experiment that measures it, and the tolerance.
 
 A row's tolerance is stated with its reason before anything is measured; it is never widened to pass.
 """
@@ -17,18 +17,18 @@ Measure = Callable[[RunDir], Mapping[str, float]]
 
 
 class Verdict(StrEnum):
-    """What a row says of its reference."""
+    """The result of comparing a row with its reference."""
 
     AGREES = "agrees"
     EXPLAINED = "explained"
-    """Outside the tolerance, and inside what the row's explanation predicts."""
+    """Outside the tolerance, but in the range that the row's explanation predicts."""
     MISSES = "misses"
     FAILED = "failed"
     """The experiment failed, or did not measure a value."""
     WAITS = "waits"
-    """Netwarp cannot measure it yet; the row says what it waits for."""
+    """Netwarp cannot measure it yet; the row names what is missing."""
     UNJUDGED = "not judged"
-    """The row does not speak of this kernel, or of noise, or needs a program that is not installed."""
+    """The row does not apply to this kernel or to noise, or needs a program that is not installed."""
 
 
 JUDGED = (Verdict.AGREES, Verdict.EXPLAINED, Verdict.MISSES)
@@ -59,7 +59,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Range:
-    """How far a measured value may be from its reference, and `why` so far: `below` and `above` it.
+    """The tolerance of a measured value, `below` and `above` its reference, and `why` it is that wide.
 
     Shares of the reference if `relative`, else in the row's unit.
     """
@@ -92,7 +92,7 @@ def share(width: float, why: str) -> Range:
 
 @dataclass(frozen=True)
 class Need:
-    """What a measurement runs and netwarp does not bring, by its name."""
+    """A program that a measurement runs and netwarp does not include, by its name."""
 
     name: str
     is_installed: Callable[[], bool]
@@ -107,11 +107,11 @@ def program(name: str) -> Need:
 class Row:
     """A reference and its measurement.
 
-    `claim` is what the reference says, in a sentence; `source` where it says so; `expected` its values by label, in
-    `unit`. `explained` is the range in which another cause, which it names, puts the values. `waits` names what netwarp
-    lacks; such a row has no experiment. The row speaks of Linux from `since` on and `before` another series, each such
-    as "6.5"; of every series if empty. `phases` says why the values depend on exact times, so that noise changes them;
-    empty if they do not. `needs` is what the measurement runs beside netwarp.
+    `claim` is the reference's statement, in a sentence; `source` its place; `expected` its values by label, in `unit`.
+    `explained` is the range that another cause, which it names, predicts. `waits` names a feature that netwarp lacks;
+    such a row has no experiment. The row applies to Linux from `since` on and `before` another series, each such as
+    "6.5"; to every series if empty. `phases` says why the values depend on exact times, so that noise changes them;
+    empty if they do not. `needs` is the program that the measurement runs beside netwarp.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Row:
 
     @property
     def kernels(self) -> str:
-        """The series of Linux that the row speaks of, in words."""
+        """The series of Linux that the row applies to, in words."""
         ends = [f"from {self.since} on"] if self.since else []
         ends += [f"before {self.before}"] if self.before else []
         return f"Linux {', '.join(ends)}" if ends else "every series"
@@ -148,7 +148,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Value:
-    """One of a row's values: what is expected, and what each run measured, ordered by seed. Empty: nothing was."""
+    """One of a row's values: the expected one, and those that the runs measured, ordered by seed (empty: none)."""
 
     label: str
     expected: float

@@ -1,4 +1,4 @@
-"""Where rows are measured: on which kernel, with or without noise, and on which wires."""
+"""The setting in which rows are measured: the kernel, the noise, and the wires."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class Setting:
-    """`release` is that of the kernel, such as 6.12.117-netwarp; with `noise`, links and starts vary (`variants.py`).
+    """The kernel's `release`, such as 6.12.117-netwarp; with `noise`, links and starts vary (`variants.py`).
 
     With `devices`, links are devices unless they say otherwise.
     """
@@ -36,10 +36,10 @@ class Setting:
         return {"release": self.release, "noise": self.noise, "devices": self.devices}
 
     def leaves_out(self, row: Row) -> str:
-        """Why a row is not judged here; empty if it is."""
+        """The reason why a row is not judged here; empty if it is."""
         series = _series(self.release)
         if (row.since and series < _series(row.since)) or (row.before and series >= _series(row.before)):
-            return f"it speaks of {row.kernels}; this is {self.release}"
+            return f"it applies to {row.kernels}; this is {self.release}"
         if self.noise and row.phases:
             return f"it depends on exact times: {row.phases}"
         if row.needs and not row.needs.is_installed():

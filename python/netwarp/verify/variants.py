@@ -1,4 +1,4 @@
-"""What `netwarp verify --noise` and `--wire device` change in the experiment of a row."""
+"""Changes that `netwarp verify --noise` and `--wire device` make to the experiment of a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
     """Settings that give each link a jitter from 10 µs to 1 ms, and each flow a start phase if it has none.
 
     The jitter is drawn, evenly on a logarithmic scale, from the names of scenario and link, so that it is the same each
-    time; how it varies in a run comes from the run's seed. Links with a jitter of their own keep it.
+    time; how it varies in a run comes from the run's seed. Links with their own jitter keep it.
     """
     own = {
         name for name in scenario.links if f"links.{name}.jitter" in scenario.sweep or _states(scenario, name, "jitter")
@@ -28,7 +28,7 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
 
 
 def devices_of(scenario: Scenario) -> tuple[str, ...]:
-    """Settings that make each link a device, except those that say what carries their packets."""
+    """Settings that make each link a device, except those that set `wire` themselves."""
     return tuple(f"links.{name}.wire=device" for name in scenario.links if not _states(scenario, name, "wire"))
 
 

@@ -19,15 +19,15 @@ from netwarp.verify.variants import devices_of, noise_of
 Make = Callable[[Scenario, Path], Study]
 """Makes the study of a scenario in a directory."""
 Begun = Callable[[int, int, str], None]
-"""Hears that an experiment begins: its number, from 0, of how many, and its name."""
+"""A callback for the start of an experiment: its number, from 0, the number of experiments, and its name."""
 
 
 def _unheard(number: int, count: int, name: str) -> None:
-    """Hear of nothing."""
+    """Ignore the event."""
 
 
 class InterruptedByUser(Exception):
-    """The user ended an experiment; what was measured is kept in the directory."""
+    """The user ended an experiment; the results so far are kept in the directory."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _load(experiment: Experiment, settings: Sequence[str]) -> Scenario:
 
 
 def _lack(refused: ScenarioError) -> str:
-    """Why the engine cannot make an experiment, whose scenario is right. Its advice is for the author of a scenario."""
+    """The reason why the engine cannot run an experiment, without the advice, which is for the author of a scenario."""
     return refused.problems[0].message.partition(", so ")[0].partition("; ")[0]
 
 

@@ -44,7 +44,7 @@ def echo(reader, writer):
 
 
 async def exchange(network, size):
-    """Seconds to the end of the handshake, and to the end of an echo of so many bytes."""
+    """Seconds to the end of the handshake, and to the end of an echo of this many bytes."""
     sock = network["server"].socket(kind=socket.SOCK_DGRAM)
     sock.bind(("", 4433))
     transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(

@@ -2,7 +2,7 @@
 
 use std::io::{Error, Result};
 
-/// Of `linux/capability.h`: two words of 32 capabilities for each set.
+/// The version in `linux/capability.h` that has two words of 32 capabilities for each set.
 const VERSION: u32 = 0x2008_0522;
 /// Root's programs read what root may, of the files that Landlock allows: directories of users, for example.
 const KEPT: u64 = 1 << CAP_DAC_READ_SEARCH;

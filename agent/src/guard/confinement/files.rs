@@ -15,7 +15,7 @@ use super::places::Places;
 /// truncation, 5 (6.10) devices, 6 (6.12) signals to other processes. The filter of system calls covers what a version
 /// lacks, TCP (4) included.
 const TESTED: ABI = ABI::V7;
-/// What the host needs to start the kernel's program.
+/// The files of the host that the kernel's program needs to start.
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 /// The kernel asks which features the processor has (arch/um/os-Linux/start_up.c).
 const CPU: &str = "/proc/cpuinfo";

@@ -102,8 +102,8 @@ pub fn calls_of_programs() -> Result<Option<BpfProgram>> {
     is_possible.then(refusals::of_lab).transpose()
 }
 
-/// Confines the guard itself, which reads the machine's records, to the machine's files and to what it needs to watch
-/// the machine and to clean up.
+/// Confines the guard itself, which reads the machine's records, to the machine's files and to the system calls that it
+/// needs to watch the machine and to clean up.
 pub fn confine_guard(places: &Places) -> Result<()> {
     Files::of_guard(places)?.apply()
 }

@@ -307,7 +307,7 @@ mod tests {
                 (libc::SYS_clone, libc::CLONE_NEWUSER),
                 (libc::SYS_prlimit64, 1),
                 (libc::SYS_prctl, libc::PR_SET_PDEATHSIG),
-                // Not EPERM: ENOSYS, and calls of its own.
+                // Not EPERM: ENOSYS, and calls about the process itself.
                 (libc::SYS_clone3, 0),
                 (libc::SYS_prlimit64, 0),
                 (libc::SYS_getpgid, 0),

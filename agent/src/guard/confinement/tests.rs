@@ -614,7 +614,7 @@ fn needed(host: &Host) -> Result<Vec<Attempt>> {
             open(host.at("memory"), libc::O_TMPFILE | libc::O_RDWR)?,
         ),
         (
-            "memory of its own",
+            "its own memory",
             Box::new(|| unsafe {
                 let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
                 libc::mmap(std::ptr::null_mut(), 1 << 20, 3, flags, -1, 0) as c_long
@@ -626,7 +626,7 @@ fn needed(host: &Host) -> Result<Vec<Attempt>> {
         ),
         ("flags of a file", request(libc::F_GETFL, 0)),
         (
-            "processes of its own",
+            "its own processes",
             Box::new(|| unsafe {
                 let child = libc::fork();
                 if child == 0 {

@@ -60,7 +60,7 @@ fn kind(kind: Planned) -> u8 {
     }
 }
 
-/// Encodes struct wire_flow. The destination's port, without that of the source, is of one flow only.
+/// Encodes struct wire_flow. The destination's port alone, without that of the source, identifies the flow.
 fn flow(flow: &PlannedFlow) -> Vec<u8> {
     let address = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => [ip.octets().as_slice(), &[0; 12]].concat(),

@@ -20,7 +20,7 @@ const IFLA_WIRE_TABLE: u16 = 12;
 const CERTAIN: f64 = 4_294_967_296.0;
 const STATES: usize = 4;
 
-/// A Markov chain of losses: the probabilities to go from each state to each, and those of loss in each.
+/// A Markov chain of losses: the probabilities of each transition, and of loss in each state.
 struct Chain {
     moves: [[f64; STATES]; STATES],
     loses: [f64; STATES],
@@ -33,7 +33,7 @@ pub fn all(wire: &Wire) -> Result<Vec<Attribute>> {
     Ok(found)
 }
 
-/// The properties that differ from what was before.
+/// The properties that differ from the previous ones.
 pub fn differing(before: &Wire, after: &Wire) -> Result<Vec<Attribute>> {
     let former = plain(before);
     let mut found = plain(after);
@@ -68,7 +68,7 @@ fn table(wire: &Wire) -> Result<Option<Attribute>> {
         .transpose()
 }
 
-/// Encodes a probability: as all of them in 2⁻³².
+/// Encodes a probability in units of 2⁻³², like all of them.
 fn share(p: f64) -> [u8; 8] {
     ((p.clamp(0.0, 1.0) * CERTAIN).round() as u64).to_ne_bytes()
 }

@@ -112,26 +112,26 @@ impl Control {
     }
 }
 
-/// What a report says of packets that no earlier one had.
+/// The content of a report about packets that were not in an earlier one.
 struct Heard {
     packets: Vec<Packet>,
-    /// Of the last packet that arrived.
+    /// The round-trip time of the last packet that arrived.
     rtt_ns: Option<i64>,
 }
 
-/// Packets that have left and that no report has had.
+/// Packets that have left and were not in a report yet.
 #[derive(Default)]
 struct Outstanding {
-    /// When each left, from t0, and its bytes of media.
+    /// The departure of each, from t0, and its bytes of media.
     sent: VecDeque<(i64, u32)>,
     /// The number of the first of them.
     first: u64,
-    /// The receiver's clock at its last report: as the report has it, and in ns.
+    /// The receiver's clock at its last report, in the report's units and in ns.
     clock: Option<(u32, i64)>,
 }
 
 impl Outstanding {
-    /// Takes the packets of a report; those before them that no report has had are unknown, and left out.
+    /// Takes the packets of a report; earlier ones that were in no report are unknown, and left out.
     fn take(&mut self, report: &Report, now_ns: i64) -> Option<Heard> {
         let reported_ns = self.reported_ns(report.timestamp);
         let ahead = report.begin.wrapping_sub(self.first as u16) as i16;

@@ -17,7 +17,7 @@ pub const MOST_PACKETS: usize = 560;
 pub struct Report {
     /// Sequence number of the first packet.
     pub begin: u16,
-    /// For each packet how long before the report it arrived, in 1/1024 s; None if it has not.
+    /// The time from each packet's arrival to the report, in 1/1024 s; None if it has not arrived.
     pub offsets: Vec<Option<u16>>,
     /// The receiver's clock, in 1/65536 s.
     pub timestamp: u32,

@@ -1,4 +1,4 @@
-//! The receiver of an adaptive stream: it takes what has arrived, and reports it to the sender.
+//! The receiver of an adaptive stream: it takes the packets that have arrived, and reports them to the sender.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -38,7 +38,7 @@ impl Reporter {
         }
     }
 
-    /// Reports what has arrived since the last report, if anything has; false after the end.
+    /// Reports packets that have arrived since the last report, if there are any; false after the end.
     pub fn report(&mut self) -> bool {
         if self.ended {
             return false;
@@ -46,7 +46,7 @@ impl Reporter {
         self.take();
         let now_ns = monotonic_ns() - self.t0_ns;
         for report in self.arrivals.reports(now_ns) {
-            // A report that this node's own queue drops is lost, as one that a later queue drops.
+            // A report that this node's own queue drops is lost, like one that a later queue drops.
             let packet = report.encode(self.ssrc);
             let _ = send(self.socket.as_raw_fd(), &packet, MsgFlags::empty());
         }
@@ -73,7 +73,7 @@ impl Reporter {
 struct Arrivals {
     times_ns: BTreeMap<u64, i64>,
     begin: u64,
-    /// The first packet that no report has had.
+    /// The first packet that was not in a report yet.
     next: u64,
     is_new: bool,
 }

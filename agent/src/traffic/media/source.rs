@@ -1,4 +1,4 @@
-//! The sender of a media stream: at each frame's instant it hears the reports that have arrived, and sends the frame.
+//! The sender of a media stream: at each frame's instant it reads the reports that have arrived, and sends the frame.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,9 +14,9 @@ use crate::traffic::pace::Pace;
 use crate::traffic::threads::lock;
 use crate::traffic::udp::Sent;
 
-/// With the RTP header as many bytes as a datagram has at least.
+/// The fewest bytes of media in a datagram: with the RTP header they reach a datagram's minimum.
 const LEAST_FRAME_BYTES: u32 = 4;
-/// How long before a frame the reports are heard, so that the frame itself leaves on time.
+/// How long before a frame the reports are read, so that the frame itself leaves on time.
 const AHEAD_NS: i64 = 1000;
 
 pub struct Source {

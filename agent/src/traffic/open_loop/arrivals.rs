@@ -1,6 +1,6 @@
 //! The arrivals of an open-loop flow: when each transfer begins and how many bytes it has. They are drawn before the run
-//! begins, from the flow's seed alone, by both ends: times and sizes from streams of their own, so that a change of the
-//! one leaves the other as it was.
+//! begins, from the flow's seed alone, by both ends: times and sizes come from separate random streams, so that a change
+//! in one does not affect the other.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -92,7 +92,7 @@ pub fn times(seed: u64, duration_ns: i64, when: &When) -> Box<dyn Iterator<Item 
     Box::new(arrivals.take_while(within))
 }
 
-/// A distribution of sizes, as a lab has it.
+/// A distribution of sizes, in the lab's form.
 pub struct Size<'a> {
     pub distribution: &'a str,
     pub bytes: u64,
@@ -107,7 +107,7 @@ pub enum Sizes {
     Exponential {
         mean: f64,
     },
-    /// Of the mean `least` × `shape` / (`shape` − 1).
+    /// A Pareto distribution; its mean is `least` × `shape` / (`shape` − 1).
     Pareto {
         least: f64,
         shape: f64,
@@ -219,7 +219,7 @@ mod tests {
         draw(&flow(seed, N as i64 * 1_000_000)?, fields)
     }
 
-    /// Whether a mean of `n` values is where it should be but for chance.
+    /// Whether the mean of `n` values differs from the expected one only by chance.
     fn near(found: f64, mean: f64, deviation: f64, n: usize) -> bool {
         (found - mean).abs() < Z * deviation / (n as f64).sqrt()
     }
@@ -234,7 +234,7 @@ mod tests {
                 "{seed}: {}",
                 found.len()
             );
-            // Of exponential intervals as many as e^-1 are longer than the mean, and the deviation is the mean.
+            // The share e^-1 of exponential intervals is longer than the mean, and the deviation is the mean.
             let gaps: Vec<f64> = (found.windows(2))
                 .map(|pair| (pair[1].start_ns - pair[0].start_ns) as f64 / 1e6)
                 .collect();

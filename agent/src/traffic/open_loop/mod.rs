@@ -1,4 +1,4 @@
-//! `open_loop`: transfers that begin whether or not earlier ones are complete, each over a TCP connection of its own (B.
+//! `open_loop`: transfers that begin whether or not earlier ones are complete, each over its own TCP connection (B.
 //! Schroeder, A. Wierman, M. Harchol-Balter: Open Versus Closed: A Cautionary Tale, NSDI 2006).
 //!
 //! One thread at each end serves all connections by epoll(7): their number has no bound when the network is overloaded,

@@ -1,4 +1,4 @@
-//! What the threads of an open-loop flow share with each other and with the main thread.
+//! State that the threads of an open-loop flow share with each other and with the main thread.
 
 use std::collections::BTreeSet;
 use std::os::fd::RawFd;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::arrivals::Arrival;
 use crate::traffic::flow_stats::FlowStats;
 
-/// A flow's arrivals, and what has become of them.
+/// A flow's arrivals, and the state of their transfers.
 #[derive(Clone)]
 pub struct Shared {
     pub t0_ns: i64,

@@ -1,4 +1,4 @@
-//! The sending end of an open-loop flow: it opens a connection at each arrival, whatever has become of earlier ones.
+//! The sending end of an open-loop flow: it opens a connection at each arrival, whatever the state of earlier ones.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! What the threads of a flow share with the run's thread.
+//! State that the threads of a flow share with the run's thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! Drives the connections of one endpoint: datagrams from the socket to quinn, from quinn to the socket, and its timers.
 //!
-//! quinn itself does no I/O and reads no clock. Each turn gives it everything that has happened by now, and sends what it
-//! wants to send.
+//! quinn itself does no I/O and reads no clock. Each turn passes it everything that has happened by now, and sends its
+//! output.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -181,7 +181,7 @@ impl Alarm {
         })
     }
 
-    /// Lets it ring at this instant at the latest.
+    /// Makes it expire at this instant at the latest.
     fn set(&mut self, due: Option<Instant>) -> Result<()> {
         let Some(due) = due.filter(|due| self.set_to.is_none_or(|set_to| *due < set_to)) else {
             return Ok(());

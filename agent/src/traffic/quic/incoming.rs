@@ -1,4 +1,4 @@
-//! The streams of a receiver: what of them has arrived, and what of that can be read in order.
+//! The streams of a receiver: the parts that have arrived, and those of them that can be read in order.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -65,12 +65,12 @@ impl Incoming {
     }
 }
 
-/// What of a stream has arrived.
+/// The received parts of a stream.
 #[derive(Default)]
 struct Stream {
-    /// The end of what can be read in order.
+    /// The end of the data that can be read in order.
     next: u64,
-    /// What came beyond gaps: begin → end.
+    /// The ranges received beyond gaps: begin → end.
     beyond: BTreeMap<u64, u64>,
 }
 

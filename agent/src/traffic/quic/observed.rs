@@ -23,7 +23,7 @@ pub struct Observation {
     pub threshold_bytes: Option<u64>,
     pub in_flight_bytes: u64,
     pub acked_bytes: u64,
-    /// Since the newest of the acknowledged packets was sent, if none was acknowledged that was sent later.
+    /// The time since the newest of the acknowledged packets was sent, unless a later one was acknowledged before.
     pub rtt_ns: Option<i64>,
 }
 
@@ -55,7 +55,7 @@ impl Observed {
         lock(&self.log).push(Observation {
             event,
             window_bytes: self.inner.window(),
-            // quinn says "not yet set" with the greatest number.
+            // quinn represents "not yet set" by the greatest number.
             threshold_bytes: self
                 .inner
                 .metrics()

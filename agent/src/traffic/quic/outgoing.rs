@@ -1,4 +1,4 @@
-//! The streams of a sender, and what quinn has been given for each.
+//! The streams of a sender, and the data that quinn has been given for each.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -7,8 +7,8 @@ use quinn_proto::{Connection, Dir, StreamId, WriteError};
 /// Data to send, whose content does not matter.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 const CHUNK: usize = 1 << 16;
-/// Congestion windows of data that quinn is given ahead, so that it always has data to send, in spite of what it keeps
-/// until it is acknowledged.
+/// Congestion windows of data that quinn is given ahead, so that it always has data to send beside the data that it
+/// keeps until it is acknowledged.
 const WINDOWS_AHEAD: u64 = 4;
 /// Chunks of each stream that it is given ahead at least.
 const CHUNKS_AHEAD: u64 = 2;

@@ -1,4 +1,4 @@
-//! The server: takes what arrives on all streams, and discards it.
+//! The server: takes the data of all streams, and discards it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ pub struct Receiver {
     pub driver: Driver,
     pub flow_id: u32,
     pub t0_ns: i64,
-    /// What arrives in all, if the flow has a size.
+    /// The bytes that arrive in all, if the flow has a size.
     pub bytes: Option<u64>,
     pub account: Shared,
     pub ending: Arc<Ending>,

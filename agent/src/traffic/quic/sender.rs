@@ -112,7 +112,7 @@ impl Sender {
             if !is_closing {
                 is_closing = self.ending.is_stopped() || self.outgoing.is_finished();
                 match is_closing {
-                    // What is in flight still arrives, what was not sent never does. If the window is full, quinn cannot
+                    // Data in flight still arrives, unsent data never does. If the window is full, quinn cannot
                     // even say that it has closed the connection.
                     true => connection.close(now, NO_ERROR, Bytes::new()),
                     false => self.outgoing.fill(connection)?,
@@ -136,7 +136,7 @@ impl Sender {
         }
     }
 
-    /// Writes what the controller has seen in this turn, with the state of the connection.
+    /// Writes the controller's observations of this turn, with the state of the connection.
     fn record(&mut self, number: usize) -> Result<()> {
         let Some(connection) = self.driver.connection(number) else {
             return Ok(());

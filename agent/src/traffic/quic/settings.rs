@@ -1,4 +1,4 @@
-//! The endpoints' settings: quinn's own, but for those that a run must decide.
+//! The endpoints' settings: quinn's own, except those that a run must decide.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,14 +18,14 @@ const LEAST_DATAGRAM: u16 = 1200;
 /// More than a run can send, so that flow control never limits a flow, as socket buffers do not limit TCP.
 const WINDOW: u64 = 1 << 40;
 
-/// The end of a connection that an endpoint is.
+/// The role of an endpoint in its connections.
 #[derive(Debug, Clone, Copy)]
 pub enum Side {
     Client,
     Server,
 }
 
-/// What a flow decides.
+/// The settings that a flow chooses.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
     pub cc: &'a str,
@@ -57,7 +57,7 @@ impl Settings<'_> {
     }
 
     /// The settings of connections. Datagrams have one size from the first on: quinn would begin with 1200 bytes and look
-    /// for more, so that a flow's packets were of several sizes.
+    /// for more, so that a flow's packets would have several sizes.
     pub fn transport(&self, log: Option<Log>) -> Result<TransportConfig> {
         let size = self.datagram_size()?;
         let mut config = TransportConfig::default();
@@ -105,7 +105,7 @@ impl Control {
     }
 }
 
-/// Makes the controller of each connection; with a log it writes what it sees there.
+/// Makes the controller of each connection; with a log, the controller writes its observations there.
 struct Factory {
     control: Control,
     log: Option<Log>,

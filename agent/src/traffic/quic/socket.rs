@@ -49,7 +49,7 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// Opens it in the namespace of this thread; with `remote` it learns when that refuses its datagrams.
+    /// Opens it in the namespace of this thread; with `remote` it learns if that address refuses its datagrams.
     pub fn open(
         flow: &Flow,
         local: SocketAddr,
@@ -90,7 +90,7 @@ impl UdpSocket {
         })
     }
 
-    /// Sends what quinn has put into `bytes`. A packet that the network or this node refuses is lost, as one that a queue
+    /// Sends what quinn has put into `bytes`. A packet that the network or this node refuses is lost, like one that a queue
     /// drops.
     pub fn send(&self, transmit: &Transmit, bytes: &[u8]) {
         let part = [IoSlice::new(bytes)];

@@ -1,4 +1,4 @@
-"""Metrics of flows whose transfers have connections of their own (`open_loop`)."""
+"""Metrics of flows whose transfers have their own connections (`open_loop`)."""
 
 from collections.abc import Iterator
 

@@ -5,7 +5,7 @@ from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 _OF_A_PART = (
     entry(
         "energy_j",
-        "joules in the window, by its model: ∫ power dt, and what its packets cost in addition",
+        "joules in the window, by its model: ∫ power dt, and the energy of its packets in addition",
         "sum",
         "`packets`",
         better=LOWER,

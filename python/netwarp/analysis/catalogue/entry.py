@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Better(StrEnum):
-    """Which values of a metric are better."""
+    """The better direction of a metric's values."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -51,7 +51,7 @@ class Axis:
 class Entry:
     """One metric, or several that differ by what follows `stem`; `counts` says what a value of it is weighted by.
 
-    `basis` says whose packets or bytes it speaks of, where (by whose clock) they are seen, and in which interval.
+    `basis` says whose packets or bytes it counts, where (by whose clock) they are seen, and in which interval.
     `better` is None where a difference is neither: a means, not an end. `labels` has the words of names that are not
     those of the axis and a statistic. `main` maps names to headings of the main table, which has so many `digits` after
     the point. `spread`: it has a distribution within a run, in which a value's share is one of this. `overview` is the

@@ -186,7 +186,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "harm: goodput rtt_p95 completion_p95",
         "how much sharing harms the flow: (alone − shared) / alone for its goodput, (shared − alone) / shared for "
-        "`rtt_ms_p95` and `completion_ms_p95`; 0 is no harm, below 0 a gain (R. Ware et al.: Beyond Jain's Fairness "
+        "`rtt_ms_p95` and `completion_ms_p95`; 0 means no harm, below 0 a gain (R. Ware et al.: Beyond Jain's Fairness "
         "Index, HotNets 2019). It needs a run with the same seed in which the flow is alone: see statistics.md",
         "as its parts",
         "two runs of the summary",

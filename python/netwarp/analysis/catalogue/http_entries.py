@@ -77,7 +77,7 @@ HTTP_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "object_ms: mean p50 p95 p99",
-        "mean and percentiles of the time that an object takes, documents included, from when the client knows of it "
+        "mean and percentiles of the time that an object takes, documents included, from when the client knows it "
         "to its last byte in order: waiting for a connection, and for the objects before it, is in it",
         "objects",
         "`objects`",

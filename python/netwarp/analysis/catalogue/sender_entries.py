@@ -1,4 +1,4 @@
-"""Metrics of flows: what a sender did, and what happened to its packets and transfers."""
+"""Metrics of flows: of senders, and of their packets and transfers."""
 
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 

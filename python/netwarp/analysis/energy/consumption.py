@@ -1,4 +1,4 @@
-"""Consumption over time: a power that holds for a while, and what each packet costs in addition."""
+"""Consumption over time: a power that changes in steps, and the energy of each packet in addition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netwarp.stats.weighting import Times, Values, Window
 
 @dataclass(frozen=True)
 class Packets:
-    """Packets in the order of their times, which are when they leave or reach what is modelled; columns of equal
+    """Packets in the order of the times at which they leave or reach the modelled part; columns of equal
     length. `sent` is False for those that a node receives."""
 
     times_ns: Times
@@ -38,9 +38,9 @@ def in_order(parts: Sequence[Packets]) -> Packets:
 
 @dataclass(frozen=True)
 class Consumption:
-    """What a direction of a link or a node consumes: `watts` from each of `from_ns` on, the first before any packet,
-    and `packet_j` of each of its packets. `asleep` says in which of these times it sleeps, `wakes_ns` when it woke;
-    both are None if it cannot sleep. `delay_ns` is by how much waking would delay each packet, None if unknown."""
+    """The consumption of a node or of a link's direction: `watts` from each of `from_ns` on, the first before any
+    packet, and `packet_j` for each packet. `asleep` says in which of these times it sleeps, `wakes_ns` when it woke;
+    both are None if it cannot sleep. `delay_ns` is the delay that waking would add to each packet, None if unknown."""
 
     from_ns: Times
     watts: Values
@@ -62,7 +62,7 @@ class Consumption:
         return np.concatenate([[0.0], np.cumsum(np.where(self.asleep[:-1], np.diff(self.from_ns), 0))])
 
     def _until(self, times_ns: Times, totals: Values, slopes: Values) -> Values:
-        """The integral until each time, of what has these totals and slopes from each of `from_ns` on."""
+        """The integral until each time of a quantity that has these totals and slopes from each of `from_ns` on."""
         at = np.maximum(np.searchsorted(self.from_ns, times_ns, side="right") - 1, 0)
         found: Values = totals[at] + slopes[at] * (times_ns - self.from_ns[at])
         return found
@@ -95,8 +95,8 @@ class Consumption:
 
 
 def by_tuple(whole: Sequence[Consumption], window: Window) -> dict[int, float]:
-    """The joules of each tuple in the window, of a node or both directions of a link: what its packets cost, and of the
-    rest a share by their bytes. Without packets nothing has caused the rest, and it belongs to none.
+    """The joules of each tuple in the window, for a node or both directions of a link: those of its packets, and a
+    share of the rest by their bytes. Without packets the rest belongs to no tuple.
     """
     masks = [window.mask(one.packets.times_ns) for one in whole]
     tuples = np.concatenate([one.packets.tuples[mask] for one, mask in zip(whole, masks, strict=True)])

@@ -1,4 +1,4 @@
-"""Nodes: switches by what they send, hosts by what passes their stack, radios by when packets pass."""
+"""Nodes: switches by the packets they send, hosts by those that pass their stack, radios by their times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netwarp.stats.weighting import Times, Values
 def node_consumption(
     model: NodeModel, packets: Packets, links: int, acks: NDArray[np.bool_], start_ns: int = 0
 ) -> Consumption:
-    """The consumption of a node with so many links, by all packets that it sends and receives; `acks` says which of
+    """The consumption of a node with this many links, by all packets that it sends and receives; `acks` says which of
     them are acknowledgements of TCP without data. A radio is idle, and a host asleep, before its first packet."""
     if isinstance(model, Switch):
         return steady(model.idle_w + model.port_w * links, packets, _switched_j(model, packets))
@@ -35,7 +35,7 @@ def _host(model: Host, packets: Packets, acks: NDArray[np.bool_], start_ns: int)
     each = np.where(acks, model.ack_uj, np.where(packets.sent, model.sent_packet_uj, model.received_packet_uj))
     wakes = _after_silence(packets.times_ns, awake_ns)
     joules: Values = (each + model.wakeup_uj * wakes) / 1e6 + model.byte_nj * packets.frame_bytes / 1e9
-    # Awake from each packet that wakes it, and asleep from so long after the last one before the next of these.
+    # Awake from each packet that wakes it until its timeout after the last packet before the next of these.
     woken = packets.times_ns[wakes]
     rest = packets.times_ns[np.append(np.flatnonzero(wakes)[1:] - 1, -1)] + awake_ns if len(woken) else woken
     from_ns = np.concatenate([[_before(start_ns, packets)], np.stack([woken, rest], axis=1).reshape(-1)])
@@ -44,7 +44,7 @@ def _host(model: Host, packets: Packets, acks: NDArray[np.bool_], start_ns: int)
 
 
 def _after_silence(times_ns: Times, silence_ns: int) -> NDArray[np.bool_]:
-    """Which times follow the one before after more than so long; the first one does."""
+    """The times that follow their predecessor after more than `silence_ns`, as a mask; the first one counts."""
     found = np.ones(len(times_ns), bool)
     found[1:] = np.diff(times_ns) > silence_ns
     return found

@@ -1,7 +1,7 @@
 """Ports of links: when a direction with Energy-Efficient Ethernet would have slept, given when its frames left.
 
-The frames are those of the run, which knows no sleep: what a frame would have waited for a port to wake is counted, and
-not fed back. A direction is asleep before its first frame.
+The frames are those of the run, which does not model sleep: the time that a frame would have waited for a port to wake
+is counted, but not fed back. A direction is asleep before its first frame.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class Sleeper:
     def _wake(
         self, begin: float, at: float, waiting: list[tuple[float, int, int]], free: list[float], delay: Values
     ) -> float:
-        """Wake at this time from a sleep since `begin`, and send what waits: when the last direction is idle again."""
+        """Wake at this time from a sleep since `begin`, and send the waiting frames; return when all directions
+        are idle again."""
         if at > begin:
             self.edges_ns += (begin, at)
         self.wakes_ns.append(at)

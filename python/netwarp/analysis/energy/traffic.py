@@ -26,7 +26,7 @@ _COLUMNS = ("dequeue_ns", "packet_bytes", "segments", "tuple_id")
 
 @dataclass(frozen=True)
 class Part:
-    """A direction of a link (scope `link`, named `link:node` by its sender) or a node, and what it consumes; `whole` is
+    """A direction of a link (scope `link`, named `link:node` by its sender) or a node, and its consumption; `whole` is
     the name of the link or node."""
 
     scope: str
@@ -36,7 +36,7 @@ class Part:
 
 
 def parts_of(run: RunDir) -> list[Part]:
-    """What each part with a model consumes, links first, without parts whose packets are not recorded.
+    """The consumption of each part with a model, links first, without parts whose packets are not recorded.
 
     Raises StoreError.
     """
@@ -74,7 +74,7 @@ def _at(node: str, packets: Packets, end: End) -> Packets:
 
 
 def _unrecorded(run: RunDir, sent: Mapping[int, Packets]) -> set[int]:
-    """The interfaces that sent packets of which none is recorded, since they have no queue (noqueue_init())."""
+    """The interfaces whose packets are not recorded, since they have no queue (noqueue_init())."""
     counted = run.scan("links").filter(pl.col("interface_index").is_in(list(sent))).sort("time_ns")
     grown = pl.col("tx_packets").last().cast(pl.Int64) - pl.col("tx_packets").first().cast(pl.Int64)
     growth = counted.group_by("interface_index").agg(grown).collect().iter_rows()
@@ -114,7 +114,7 @@ def _longest_acks(run: RunDir) -> dict[int, int]:
 
 
 def _are_acks(packets: Packets, longest: Mapping[int, int]) -> NDArray[np.bool_]:
-    """Which packets are segments of TCP without data, by their lengths."""
+    """The packets that are TCP segments without data, by their lengths, as a mask."""
     keys, rows = np.unique(packets.tuples, return_inverse=True)
     most = np.array([longest.get(key, 0) for key in keys.tolist()], np.int64)
     found: NDArray[np.bool_] = packets.frame_bytes <= most[rows] if len(keys) else np.zeros(0, bool)

@@ -1,4 +1,4 @@
-"""Completion times of transfers that each have a connection of their own: by size, beside those of an empty path, and
+"""Completion times of transfers that each have their own connection: by size, beside those of an empty path, and
 the load that they offer."""
 
 from collections.abc import Iterator, Sequence
@@ -105,6 +105,6 @@ def _spread(stem: str, durations: Durations, *more: int) -> dict[str, float | No
 
 
 def _over_time(amounts: Sequence[float], flows: Sequence[Completions]) -> float | None:
-    """The sum of what flows offer, per ns of the time from the first beginning to the last end."""
+    """The sum of the amounts of flows, per ns of the time from the first beginning to the last end."""
     begin, end = min(flow.arriving.start_ns for flow in flows), max(flow.arriving.end_ns for flow in flows)
     return sum(amounts) / (end - begin) if end > begin else None

@@ -49,7 +49,7 @@ class FlowData:
     account: dict[str, int | float | str | None]
     arrivals: Datagrams | None = None
     transfers: Transfers | None = None
-    path: EmptyPath | None = None  # of transfers that have connections of their own, if it is known
+    path: EmptyPath | None = None  # of transfers that have their own connections, if it is known
     transits: Transits | None = None
     run_end_ns: int = 0
     deliveries: Deliveries | None = None
@@ -154,7 +154,7 @@ class FlowData:
         return value if self.whole and isinstance(value, int) else None
 
     def completions(self) -> Completions | None:
-        """Its transfers, if each has a connection of its own."""
+        """Its transfers, if each has its own connection."""
         if self.transfers is None or not self.flow.kind.new_connections:
             return None
         arriving = Window(self.window.start_ns, max(min(self.flow.end_ns, self.window.end_ns), self.window.start_ns))
@@ -214,7 +214,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}
-    # What arrives at the sockets of QUIC are its packets, not the data in them.
+    # The sockets of QUIC receive its packets, not the data in them.
     arrived, readable = load_arrivals(run, tuple(flow for flow in description.flows if flow.id not in quics))
     own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
     own |= {flow_id: one.arrived for flow_id, one in quics.items() if one.arrived}
@@ -258,7 +258,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
 
 
 def _load_paths(run: RunDir) -> dict[int, EmptyPath | None]:
-    """The paths of flows whose transfers have connections of their own, by flow id."""
+    """The paths of flows whose transfers have their own connections, by flow id."""
     if not any(flow.kind.new_connections for flow in run.description.flows):
         return {}
     lab = run.lab

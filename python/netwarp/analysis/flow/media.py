@@ -1,4 +1,4 @@
-"""Media streams: what arrives too late for its playout, the delay from mouth to ear, the E-model, and the rate."""
+"""Media streams: packets too late for their playout, the delay from mouth to ear, the E-model, and the rate."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def played(datagrams: Datagrams, playout: Playout, window: Window, run_end_ns: i
 
 
 def playout_metrics(parts: Sequence[Played]) -> dict[str, float | int | None]:
-    """Return what is late or lost for the listener, and how the call sounds, of some streams together."""
+    """Return the late and lost packets and the quality of the call, for some streams together."""
     packets = sum(len(part.lost) for part in parts)
     if not packets:
         return {}

@@ -48,7 +48,7 @@ class Passing:
 
     @property
     def last(self) -> NDArray[np.bool_]:
-        """Which rows are the last of their connections."""
+        """The rows that are the last of their connections, as a mask."""
         return np.append(self.first[1:], True)[: len(self.first)]
 
     @property

@@ -1,4 +1,4 @@
-"""QUIC flows: what their senders and receivers recorded, in the form of TCP's, and their handshakes."""
+"""QUIC flows: records of their senders and receivers, in the form of TCP's, and their handshakes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

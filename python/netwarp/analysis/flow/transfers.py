@@ -33,7 +33,7 @@ class Transfers:
         return Durations((until - self.start_ns[kept]) / 1e6, self.complete[kept] & (self.end_ns[kept] <= until))
 
     def counts_in(self, window: Window) -> NDArray[np.bool_]:
-        """Which exchanges ended in the window, or were under way at its end."""
+        """The exchanges that ended in the window, or were under way at its end, as a mask."""
         # An exchange may end after the run, by packets that were still on the wires: at the run's end it had not ended.
         return (window.mask(self.end_ns) & self.complete) | self._under_way(window)
 
@@ -54,7 +54,7 @@ def load_transfers(run: RunDir) -> dict[int, Transfers]:
     """Load exchanges by flow id, for flows that began any, and for all that make requests."""
     if run.state("transfers") is StreamState.MISSING:
         return {}
-    # What began in time may go on after its flow's time if it has a connection of its own.
+    # A transfer that began in time may go on after its flow's time if it has its own connection.
     whole_ns = run.description.duration_ns
     ends = {
         flow.id: whole_ns if flow.kind.new_connections else min(flow.end_ns, whole_ns) for flow in run.description.flows

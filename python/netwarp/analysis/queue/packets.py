@@ -28,7 +28,7 @@ _NAMES = [column.meta.output_name() for column in _COLUMNS]
 
 
 _MOST_ROWS = 1 << 21
-"""Up to so many rows, which take 100 MB, the packets of all queues are loaded at once."""
+"""Up to this many rows, which take 100 MB, the packets of all queues are loaded at once."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The inner state of queues over time: what their disciplines reported (`queue_states`), and RED's average."""
+"""The inner state of queues over time: reports of their disciplines (`queue_states`), and RED's average."""
 
 from __future__ import annotations
 

@@ -75,5 +75,5 @@ def utilisation(sent_bytes: int, sent_pkts: int, end: End, window: Window) -> fl
 
 
 def loss_pct(sent: int | None, received: int | None) -> float | None:
-    """The loss in percent of what was sent; None if nothing was sent or a count is unknown."""
+    """The loss in percent of the sent packets; None if nothing was sent or a count is unknown."""
     return 100 * (1 - min(received / sent, 1.0)) if sent and received is not None else None

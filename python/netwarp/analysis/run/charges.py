@@ -1,6 +1,6 @@
 """Virtual time that passed because programs waited by polling (docs/time.md), and when it makes a run doubtful.
 
-A program that repeats the same call waits for others: this is noted, but it is no reason for doubt. Readings of the
+A program that repeats the same call waits for others: this is noted, but it is not a reason for doubt. Readings of the
 clock and other calls may be work, which would have taken no time.
 """
 

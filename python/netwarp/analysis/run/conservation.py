@@ -54,7 +54,7 @@ def _wires(run: RunDir, wires: Mapping[int, _Row]) -> Iterator[str]:
 
 
 def _links(run: RunDir, counts: Mapping[int, _Row], wires: Mapping[int, _Row]) -> Iterator[str]:
-    """Check to the byte that what left a queue arrived at the link's other end, was lost, or is still on the wire.
+    """Check to the byte that all data that left a queue arrived at the link's other end, was lost, or is on the wire.
 
     Packets sent before recording began are not counted, so that less may be missing than a wire still holds.
     """
@@ -105,7 +105,7 @@ def _nodes(run: RunDir, counts: Mapping[int, _Row]) -> Iterator[str]:
 
 
 def _interfaces(run: RunDir) -> Iterator[str]:
-    """Check that an interface sent what left its queue, between the first and the last sample of its counter.
+    """Check that an interface sent all that left its queue, between the first and the last sample of its counter.
 
     A sample is taken some microseconds after its time, so that it is unknown whether it includes packets of that
     moment. An interface without any recorded packet has no queue, and is not checked. An aggregate leaves an interface

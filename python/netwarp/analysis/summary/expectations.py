@@ -118,7 +118,7 @@ class Checked:
 
     @property
     def sentence(self) -> str:
-        """What was expected, the judgement, and what was found."""
+        """The expectation, the judgement, and the measured value."""
         return f"{self.subject}: expected {self.bound}, {self.judgement}: {self.found}"
 
     @property

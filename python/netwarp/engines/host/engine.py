@@ -48,7 +48,7 @@ _MODULES = "sch_"
 
 @dataclass(frozen=True)
 class HostEngine:
-    """This machine's kernel, the agent, and what runs may `read`; see `Engine`."""
+    """This machine's kernel, the agent, and the paths that runs may `read`; see `Engine`."""
 
     agent: Path
     read: tuple[Path, ...] = ()
@@ -57,7 +57,7 @@ class HostEngine:
 
     @property
     def spec(self) -> EngineSpec:
-        """This engine, and what runs may read."""
+        """This engine, and the paths that runs may read."""
         return EngineSpec(NAME, EngineOptions(read=self.read))
 
     @property

@@ -33,7 +33,7 @@ def impairments(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
 
 
 def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
-    """Find what only netwarp's own kernel has: the place, and a sentence."""
+    """Find features that only netwarp's own kernel has: the place, and a sentence."""
     instead = "netwarp's own kernel; use the engine uml"
     match section:
         case Link():
@@ -49,14 +49,14 @@ def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
 
 
 def own_routes(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
-    """Find options of flows that need routes and rules of their own: the place, and a sentence."""
+    """Find options of flows that need separate routes and rules: the place, and a sentence."""
     if isinstance(section, FlowBase):
         transport = kind_of(section.tool).transport
         for option, value in given_options(section):
             if next(option.metrics(value, transport), None) is not None:
                 yield (
                     (*key, option.name),
-                    "needs a route and a rule of its own (ip-rule(8)), which are not added to machines that others "
+                    "needs a separate route and rule (ip-rule(8)), which are not added to machines that others "
                     "use; use the engine uml or host",
                 )
 

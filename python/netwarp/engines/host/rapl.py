@@ -1,6 +1,6 @@
 """The energy of the processors' packages, where the machine counts it (RAPL, by Linux's powercap).
 
-Counters are of the whole machine, of the kernel's name for a package, in µJ, and begin again at a maximum.
+Counters cover the whole machine, have the kernel's name for a package, are in µJ, and wrap around at a maximum.
 """
 
 from __future__ import annotations

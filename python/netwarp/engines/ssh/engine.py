@@ -68,7 +68,7 @@ class SshEngine:
 
     @property
     def spec(self) -> EngineSpec:
-        """This engine with its inventory, and what runs may read."""
+        """This engine with its inventory, and the paths that runs may read."""
         return EngineSpec(NAME, EngineOptions(inventory=self.inventory_file, read=self.read))
 
     @property

@@ -61,7 +61,7 @@ def given_options(flow: FlowBase) -> Iterator[tuple[FlowOption, Any]]:
 
 
 def socket_options(flow: FlowBase, transport: Transport | None) -> tuple[LabSocketOption, ...]:
-    """What a flow's sockets are given; `dscp` and `ecn` set bits of one octet."""
+    """The socket options of a flow; `dscp` and `ecn` set bits of one octet."""
     found: dict[tuple[str, int, int], LabSocketOption] = {}
     for option, value in given_options(flow):
         for one in option.sockets(value, transport, flow.family):

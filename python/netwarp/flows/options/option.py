@@ -16,7 +16,7 @@ Family = Literal["ipv4", "ipv6"]
 
 @dataclass(frozen=True, kw_only=True)
 class FlowOption:
-    """One option; subclasses say what sets it: the flow's sockets, a route of its own, or both."""
+    """One option; subclasses say what sets it: the flow's sockets, a separate route, or both."""
 
     name: str
     """The field of a flow in a scenario."""

@@ -1,4 +1,4 @@
-"""Options that Linux has for a route and not for a socket: each group of flows with one has a route of its own, which
+"""Options that Linux has for a route and not for a socket: each group of flows with one has its own route, which
 a rule chooses by its port (ip-rule(8)). Numbers are those of `linux/rtnetlink.h`."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ECN = _Ecn(
     name="ecn",
     meaning=(
         "Whether queues may mark its packets (CE) where they would drop them. TCP asks for it when it connects, by a "
-        "route of its own; without this it does what `net.ipv4.tcp_ecn` of its nodes says, which has no exception for "
+        "separate route; without this it does what `net.ipv4.tcp_ecn` of its nodes says, which has no exception for "
         "one flow. Datagrams are ECT(0), and their source does not answer marks."
     ),
     examples=(True,),
@@ -63,7 +63,7 @@ ECN = _Ecn(
 INITIAL_WINDOW = _InitialWindow(
     name="initial_window",
     meaning=(
-        "The congestion window of a new connection in segments, at both ends, by a route of its own (`initcwnd`); the "
+        "The congestion window of a new connection in segments, at both ends, by a separate route (`initcwnd`); the "
         "kernel's default is 10 (RFC 6928). A receiver's first window is 64 kB, 44 full segments, unless "
         "`net.ipv4.tcp_rmem` has a larger second value."
     ),
@@ -76,7 +76,7 @@ DELAYED_ACKS = _DelayedAcks(
     name="delayed_acks",
     meaning=(
         "Whether receivers delay acknowledgements, as Linux does (RFC 1122, 4.2.3.2); if not, each segment that "
-        "arrives is acknowledged at once, by a route of its own (`quickack`)."
+        "arrives is acknowledged at once, by a separate route (`quickack`)."
     ),
     examples=(False,),
     refused=("no",),

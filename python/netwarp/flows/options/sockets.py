@@ -93,7 +93,7 @@ class SocketOption(FlowOption):
     option: int
     c_name: str
     divisor: int = 1
-    """By which the scenario's value is divided: 8, if it is in bits and the kernel's in bytes."""
+    """The divisor of the scenario's value: 8 if the scenario has bits and the kernel bytes."""
 
     def sockets(self, value: Any, transport: Transport | None, family: Family) -> Iterator[LabSocketOption]:
         """The option with its value."""
@@ -117,7 +117,7 @@ class _Dscp(FlowOption):
 @dataclass(frozen=True, kw_only=True)
 class _Calls(FlowOption):
     def sockets(self, value: Any, transport: Transport | None, family: Family) -> Iterator[LabSocketOption]:
-        """The calls as they are written."""
+        """The calls that the scenario lists."""
         for level, option, content in value:
             yield LabSocketOption(name=f"option {option} of level {level}", level=level, option=option, value=content)
 

@@ -149,7 +149,7 @@ def parse_jitter(value: object) -> Jitter:
 
 
 def parse_link_loss(value: object) -> LossModel | Plan:
-    """Parse the loss of a link: a model of netem's, or a plan. Raises ValueError with a sentence."""
+    """Parse the loss of a link: a netem model, or a plan. Raises ValueError with a sentence."""
     if is_plan(value):
         return value
     plan = parse_plan(value) if isinstance(value, str) else None

@@ -1,8 +1,8 @@
-"""What happens to packets by plan, exact to the packet: `every 100`, `packets 17, 18, 40`, `from 3s to 3.2s`, each
-also of some packets only: `every 100 data of bulk`, `packets 3 acks`.
+"""Planned impairments, exact to the packet: `every 100`, `packets 17, 18, 40`, `from 3s to 3.2s`. Each can be limited
+to some packets: `every 100 data of bulk`, `packets 3 acks`.
 
-A plan counts the unicast packets that it is about and that the direction's interface has begun to send since it exists;
-the first one is 1. The others, which the kernel sends by itself (MLD), do not count and nothing happens to them.
+A plan counts the unicast packets that match it and that the direction's interface has begun to send since it exists;
+the first one is 1. Other packets, which the kernel sends by itself (MLD), do not count and are not affected.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ payload, SYN, FIN and RST."""
 
 class Plan(BaseModel):
     """Each packet whose number is a multiple of `every`, those with these `numbers`, or those that begin to leave from
-    `from_ns` until before `to_ns`; of the packets of a `kind`, and of a `flow` or group if it names one."""
+    `from_ns` until before `to_ns`; only among packets of `kind` and of `flow` (a flow or group), if given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class LabPlannedFlow(LabObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabPlan(LabObject):
-    """Which packets of a direction something happens to, counted from 1: one of the first three says it."""
+    """The affected packets of a direction, counted from 1: one of the first three fields selects them."""
 
     every: Annotated[UInt32 | None, meaning("each packet whose number is a multiple")] = None
     numbers: Annotated[tuple[UInt64, ...], meaning("single packets, in ascending order")] = ()

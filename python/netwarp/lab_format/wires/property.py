@@ -48,7 +48,7 @@ class WireProperty:
     """One property of a wire; by default a share of packets, subclasses override the rest."""
 
     name: str
-    """The field of a link in a scenario, and netem's word."""
+    """The field of a link in a scenario, which is also netem's keyword."""
     meaning: str
     """The description of that field."""
     examples: tuple[Any, ...]
@@ -58,7 +58,7 @@ class WireProperty:
     change_kind: Any = None
     """The same in a change, if a change takes fewer values."""
     nothing: Any = 0.0
-    """The value of a wire without this property, and as a scenario writes it."""
+    """The value of a wire without this property, and its text in a scenario."""
     nothing_written: str = "0%"
     fields: tuple[LabField, ...]
     """The fields of a lab's wire; the first one is set (not zero) if the wire has the property."""

@@ -59,7 +59,7 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
 
 
 def wishes_that_differ(result: ResultDir) -> list[Wish]:
-    """The same figures, but first those in which what varies makes a difference that can be seen."""
+    """The same figures, with those first that show a visible difference between points."""
     summary = result.summary().filter(status=RunStatus.OK)
     axes = [axis for axis in axes_for(result) if summary[axis].n_unique() > 1]
     return sorted(wishes(result), key=lambda wish: _largest_difference(summary, wish.metric, axes) < _SAME)

@@ -84,7 +84,7 @@ def script_of(result: ResultDir, figure: Figure) -> str:
 
 
 def _labels(spec: FigureSpec | Stack) -> set[str]:
-    """The labels of what a stack shows, which may be some of the runs; none of other figures, which show all."""
+    """The labels of the runs that a stack shows, which may be some of them; empty for other figures, which show all."""
     return {variant.label for row in spec.columns[0] for variant in row.variants} if isinstance(spec, Stack) else set()
 
 
@@ -104,5 +104,5 @@ def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[st
     tail = _TAIL.format(rows=rows, width=width, height=max(0.5 * width, 1.6 * rows))
     return (
         f"{begin}{read}\n\n# The panel, the label, colour and dashes, times and values.\nCURVES = [\n{curves}\n]\n"
-        f"LABELS = {list(labels)!r}\nSTEPS = {list(steps)!r}  # panels of what holds until the next sample\n{tail}"
+        f"LABELS = {list(labels)!r}\nSTEPS = {list(steps)!r}  # panels of states (held until the next sample)\n{tail}"
     )

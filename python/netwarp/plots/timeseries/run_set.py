@@ -1,4 +1,4 @@
-"""The runs that a figure shows side by side, with what has been read of each."""
+"""The runs that a figure shows side by side, with the data that has been read from each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class PlottedRun:
     named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
 
     def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
-        """The phases to draw below a quantity: of its own flows, or where it has none, of the first there are."""
+        """The phases to draw below a quantity: those of its flows; if it has none, the first phases of the figure."""
         return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
 
 
@@ -64,7 +64,7 @@ class RunSet:
 
 
 def some(alike: Sequence[int], ordered: bool, most: int | None = None) -> Sequence[int]:
-    """As many as can be shown: from the lowest to the highest if they have an order, else the first."""
+    """Choose the values that can be shown: from the lowest to the highest if they have an order, else the first."""
     most, last = most or (MAX_ORDERED if ordered else MAX_PANELS), len(alike) - 1
     if len(alike) <= most:
         return alike

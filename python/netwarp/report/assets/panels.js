@@ -173,7 +173,7 @@
     });
   }
 
-  /** The moments at which something changes, if they are the same in all runs shown, and what to say of them. */
+  /** The moments at which something changes, if they are the same in all runs shown, and what to say about them. */
   function changes(chosen) {
     const sets = new Set(chosen.map((variant) => JSON.stringify(variant.run.changes)));
     const all = chosen[0].run.changes;

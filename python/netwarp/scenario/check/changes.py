@@ -256,7 +256,7 @@ def _check_rates(
 
 
 def _cause(name: str, direction: int, scenario: Scenario, at: int) -> Keys:
-    """The keys of what set the rate at a moment: the trace, the last change begun by then, or the link itself."""
+    """The keys of the setting that decides the rate at a moment: the trace, the last change begun by then, the link."""
     if scenario.links[name].trace.of(direction):
         return ("links", name, "trace")
     begun = [

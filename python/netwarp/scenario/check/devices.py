@@ -1,4 +1,4 @@
-"""Checks of what carries a link's packets: what only a device has (plans, a ring), and what it does not have."""
+"""Checks of a link's wire: properties that only a device has (plans, a ring), and those that it lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_DEVICE = "leave out `wire`, so that netem carries its packets"
 
 
 def check_wire(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
-    """Check that what carries the packets of this link has all that the scenario gives it."""
+    """Check that this link's wire has all properties that the scenario gives it."""
     keys: Keys = ("links", name)
     if link.wire == "device":
         yield from _check_device(keys, link)
@@ -52,7 +52,7 @@ def _check_plans(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
                 yield ("changes", index, found), f"the {found} of this link is planned, which holds for a whole run"
         trace = link.trace.of(direction)
         if found == "loss" and trace and any(row.loss is not None for row in trace.until(scenario.duration)):
-            yield (*keys, "loss"), "losses by plan hold for a whole run, but the link's trace has losses of its own"
+            yield (*keys, "loss"), "losses by plan hold for a whole run, but the link's trace has its own losses"
         if plan.flow is not None:
             yield from (((*keys, found), problem) for problem in _problems(plan.flow, scenario))
 

@@ -48,7 +48,7 @@ def _check(scenario: Scenario, name: str, nat: Nat) -> Iterator[tuple[Keys, str]
 
 def _check_flows(scenario: Scenario, name: str, outside: str) -> Iterator[tuple[Keys, str]]:
     """Refuse flows across the translation, whose packets have other addresses on its other side: only programs that
-    find each other by what they see can use it."""
+    find each other by addresses that they observe can use it."""
     ends = tuple(link.ends for other, link in scenario.links.items() if other != outside)
     forwarding = frozenset(node for node, found in scenario.nodes.items() if found.forward)
     for group, flow in scenario.flows.items():

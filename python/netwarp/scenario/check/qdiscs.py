@@ -18,7 +18,7 @@ def kind(queue: str) -> str:
 
 
 def refusal(before: str, after: str) -> str | None:
-    """Why the kernel would refuse to change one queue into the other in place; None if it would not."""
+    """The reason why the kernel would refuse to change one queue into the other in place; None if it would not."""
     if kind(before) != kind(after) or before == after:
         return None
     if kind(after) in FIXED:
@@ -33,7 +33,7 @@ def refusal(before: str, after: str) -> str | None:
 
 
 def loss_of_packets(before: str, after: str) -> str | None:
-    """Why waiting packets are lost when one queue is changed into the other; None if they are kept."""
+    """The reason why waiting packets are lost when one queue is changed into the other; None if they are kept."""
     if before == after:
         return None
     if kind(before) != kind(after):

@@ -1,4 +1,4 @@
-"""Reachability: whether packets can get from one node to another, and if not, what is missing."""
+"""Reachability: whether packets can get from one node to another, and if not, the missing part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netwarp.scenario.model.hops import hops_from
 
 @lru_cache(maxsize=4096)
 def unreachable(ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str], source: str, target: str) -> str | None:
-    """Why `target` cannot be reached from `source` over links with these ends; None if it can.
+    """The reason why `target` cannot be reached from `source` over links with these ends; None if it can.
 
     Only nodes in `forwarding` pass packets on. The sentence names the nodes that would have to forward.
     """

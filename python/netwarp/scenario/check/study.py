@@ -166,7 +166,7 @@ def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collec
 
 
 def _check_where(scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]) -> str | None:
-    """Why a condition of a where-clause can never hold; None if it can."""
+    """The reason why a condition of a where-clause can never hold; None if it can."""
     known: Sequence[object]
     if key == "name":
         if scope not in _NAMED or _is_name(scope, str(value), scenario):

@@ -70,7 +70,7 @@ def explain(error: ValidationError, data: JsonObject, prefix: Keys = ()) -> list
 
 
 def _in_file(loc: tuple[str | int, ...], data: JsonObject, prefix: Keys) -> Keys:
-    """The keys as the file has them, without the tags and expansions that validation inserts."""
+    """The keys as in the file, without the tags and expansions that validation inserts."""
     full = prefix + loc
     if len(full) > 2 and full[0] == "flows" and full[2] in KINDS:
         full = full[:2] + full[3:]
@@ -163,7 +163,7 @@ def _unknown_field(keys: Keys, data: JsonObject, prefix: Keys) -> str:
 
 
 def unknown_flow_field(field: str, tool: str) -> str:
-    """Why a flow of `tool` has no `field`: it belongs to other tools, or does not exist."""
+    """Explain why a flow of `tool` has no `field`: it belongs to other tools, or does not exist."""
     owners = tools_with(field)
     if owners:
         return f'"{field}" belongs to {", ".join(owners)}, not to the tool "{tool}"; leave it out or change `tool`'

@@ -56,7 +56,7 @@ def with_command(
 ) -> Scenario:
     """The scenario `source` at the first point of its sweep, with a command in `node` (default: the first).
 
-    `options` are further fields of `exec`, as a file has them. Raises ScenarioError.
+    `options` are further fields of `exec`, in a file's syntax. Raises ScenarioError.
     """
     # Loaded with a command from the start: without one a scenario needs flows, and a command does not.
     found = load_scenario(source, [*settings, f"exec.command={toml(words)}"])

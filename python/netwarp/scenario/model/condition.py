@@ -48,7 +48,7 @@ class Condition(Model):
     value: int
 
     def __str__(self) -> str:
-        """As a scenario has it, with the value in the unit of its column."""
+        """The condition in a scenario's syntax, with the value in the unit of its column."""
         return f"{self.flow}.{self.variable} {self.relation} {self.value}"
 
 

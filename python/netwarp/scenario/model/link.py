@@ -148,7 +148,7 @@ class Link(Model):
         strict=True,
     )
     energy: PortField | None = about(
-        "Model of what the ports of this link consume: a shipped one, or a file (relative to the scenario's). It is "
+        "Model of the energy of this link's ports: a shipped one, or a file (relative to the scenario's). It is "
         "computed after the run and changes no packet ([energy.md](energy.md)).",
         "1000base-t-eee",
         refused=["1000base-x", "lte"],

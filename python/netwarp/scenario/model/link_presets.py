@@ -1,4 +1,4 @@
-"""Presets of links: what users are connected by, from the provider (the first end) to the user (the second).
+"""Presets of links: access lines of users, from the provider (the first end) to the user (the second).
 
 Each number has its source beside it; docs/scenario.md shows this table. The traces are models
 (`netwarp.traces.generate`).
@@ -15,7 +15,7 @@ PresetName = Literal["dsl", "cable", "3g", "lte", "wifi", "satellite-leo", "sate
 
 @dataclass(frozen=True)
 class LinkPreset:
-    """Fields of a link as a file has them, and where they are from."""
+    """Fields of a link in a file's syntax, and their source."""
 
     fields: Mapping[str, Any]
     source: str

@@ -104,7 +104,7 @@ class Node(Model):
         default_factory=dict,
     )
     energy: NodeModelField | None = about(
-        "Model of what this node consumes, as a switch, a host or a radio: a shipped one, or a file (relative to the "
+        "Model of this node's energy, as a switch, a host or a radio: a shipped one, or a file (relative to the "
         "scenario's). It is computed after the run and changes no packet ([energy.md](energy.md)).",
         "lte",
         refused=["umts", "1000base-t"],

@@ -79,7 +79,7 @@ def _of_topology(path: str, rest: list[str]) -> None:
 
 
 def _named(path: str, head: str, rest: list[str], data: JsonObject) -> list[str]:
-    """The keys below a table of named sections: name, field, and what may follow a field."""
+    """The keys below a table of named sections: name, field, and keys that may follow a field."""
     table = data.get(head)
     names = [str(i) for i in range(len(table))] if isinstance(table, list | tuple) else list(as_table(table))
     if not rest:

@@ -85,7 +85,7 @@ class RunOptions(Model):
         default=None,
     )
     keep: Kept = about(
-        "Maximum size of what is kept: of each stream that a command of `netwarp exec` prints, and of all files "
+        "Maximum size that is kept: of each stream that a command of `netwarp exec` prints, and of all files "
         "together that commands leave. Longer streams are cut, and files for which no room is left are left out; the "
         "run's status says so.",
         "100M",

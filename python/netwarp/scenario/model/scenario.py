@@ -180,7 +180,7 @@ class Scenario(Model):
         return self._source
 
     def keys_of(self, path: str) -> tuple[str, ...]:
-        """The keys of the path of an axis, or of what a case sets, as they were found when it was validated."""
+        """The keys of the path of an axis, or of a case's setting, as found when it was validated."""
         return self._keys[path]
 
 

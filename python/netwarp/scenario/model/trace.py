@@ -1,7 +1,7 @@
 """Traces: the state of a link over time, from a file. The first line distinguishes the two formats.
 
 **CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's units (`12mbit`) or plain bit/s;
-delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
+delays with a unit (`20ms`) or plain seconds; losses in a link's syntax (`0.5%`). Each row holds until the next; an
 empty cell leaves its property as it was. A last row with only a time says when the trace begins again; without it,
 the last row holds to the end of the run.
 

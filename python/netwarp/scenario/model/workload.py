@@ -14,9 +14,9 @@ COMMAND_MEMORY_BYTES = 1024 * 2**20
 class Workload:
     """Needs of a workload: `limit_s` seconds of real time unless the scenario says otherwise, at least `memory_bytes`.
 
-    `makes_network`: there is no network but what it makes. `has_machine`: it runs in a machine of its own, in virtual
-    time. `needs_flows`: nothing but flows sends. `takes_host_time`: what it computes takes as long as on the host, so
-    that it cannot be repeated. `warmup_ns`: metrics ignore so much of its beginning.
+    `makes_network`: there is no network except its own. `has_machine`: it runs in its own machine, in virtual
+    time. `needs_flows`: nothing but flows sends. `takes_host_time`: its computing takes as long as on the host, so
+    that it cannot be repeated. `warmup_ns`: the part of its beginning that metrics ignore.
     """
 
     limit_s: float

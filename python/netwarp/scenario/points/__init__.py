@@ -1,1 +1,1 @@
-"""The points of a study: sweep axes and cases, the scenario at each of them, and what counts for its identity."""
+"""The points of a study: sweep axes and cases, the scenario at each of them, and the parts that identify it."""

@@ -144,7 +144,7 @@ def _needed(given: Mapping[str, str], attribute: str, kind: str) -> str:
 
 
 def _names(nodes: Mapping[str, _Item]) -> dict[str, str]:
-    """The name of each node by its id: its label, or its id, with `-` for what names cannot hold."""
+    """The name of each node by its id: its label, or its id, with `-` for characters that names cannot hold."""
     taken: set[str] = set()
     names = {}
     for key, node in nodes.items():

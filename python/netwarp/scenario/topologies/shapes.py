@@ -21,7 +21,7 @@ _EVEN = {kind: defaults(rate="100mbit", delay="1ms") for kind in ("access", "bac
 
 @dataclass(frozen=True)
 class Shape:
-    """A generator: the `parameters` that it needs, the fields that its links have by default, and what makes it.
+    """A generator: the `parameters` that it needs, the default fields of its links, and the function that makes it.
 
     `check` says why these parameters cannot be, by the name of the parameter; empty if they can.
     """
@@ -54,7 +54,7 @@ def _dumbbell(n: int) -> Network:
 
 
 def _parking_lot(n: int) -> Network:
-    """`n` hops in a row: s0 sends over all of them to d0, and each hop has a pair of its own, s1 and d1 …."""
+    """`n` hops in a row: s0 sends over all of them to d0, and each hop has its own pair, s1 and d1 …."""
     routers = [f"r{i}" for i in range(1, n + 2)]
     numbers = range(1, n + 1)
     pairs = [("s0", "d0"), *((f"s{i}", f"d{i}") for i in numbers)]

@@ -46,7 +46,7 @@ _WITH_IDENTITY = "run.json"
 
 
 class Verdict(StrEnum):
-    """What a lab has shown."""
+    """The verdict on a lab."""
 
     SAME = "same"
     """Its records have the bytes that they should have."""
@@ -69,7 +69,7 @@ class Checked:
     files: int = 0
     differing: tuple[str, ...] = ()
     reason: str = ""
-    """Why the run failed."""
+    """The reason why the run failed."""
 
     @property
     def ok(self) -> bool:
@@ -79,12 +79,12 @@ class Checked:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """The result of all labs on a kernel (its release); `unknown` are the parts for which no digests ship, in words."""
+    """The results of all labs on a kernel (its release); `unknown` names the parts for which no digests ship."""
 
     labs: tuple[Checked, ...]
     kernel: str
     compiler: str
-    """That compiled the kernel."""
+    """The compiler of the kernel."""
     compiler_of_digests: str
     unknown: tuple[str, ...]
     seconds: float
@@ -108,7 +108,10 @@ def self_test(kernel: str | None = None) -> SelfTest:
 
 
 def made_with(kernel: Kernel) -> dict[str, str]:
-    """What decides the bytes of the labs' records, beside netwarp's own code, and the compiler. Raises EngineError."""
+    """The versions that decide the bytes of the labs' records, beside netwarp's code, and the compiler.
+
+    Raises EngineError.
+    """
     return {
         "kernel": kernel.version,
         "kernel_source": kernel.source_digest,

@@ -1,4 +1,4 @@
-"""Experiments in production: their plan, their analysis, and how far treated flows disturb the others."""
+"""Experiments in production: their plan, their analysis, and the interference of treated flows with others."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
-"""Which arm a unit is in: a salted hash decides, so that every machine can compute it and none needs a list.
+"""Assignment of units to arms by a salted hash, which every machine can compute without a list.
 
 The unit's place in [0, 1) is the first 64 bits of SHA-256("SALT:UNIT") / 2⁶⁴. The first arm takes the places from 0 up
-to its share, the second those after it; what is left is in no arm. Another salt is an independent assignment, so that
-experiments that run at the same time do not share theirs.
+to its share, the second those after it; the remaining ones are in no arm. Another salt is an independent assignment, so
+that experiments that run at the same time do not share theirs.
 """
 
 from __future__ import annotations

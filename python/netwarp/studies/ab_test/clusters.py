@@ -1,4 +1,4 @@
-"""Connections of the same host are alike: the host is what was drawn, and what counts.
+"""Statistics of connections that are clustered by host: the host is the unit that was drawn and that counts.
 
 Connections of one host share its links, its users and its arm, so they are not independent. The difference between arms
 is that of the means over hosts of each host's mean over its connections, with Welch's interval (B. L. Welch: Biometrika
@@ -22,7 +22,7 @@ MIN_UNITS = 2
 """The fewest units of an arm that have a variance."""
 _NORMAL = NormalDist()
 _LEAST_P = 1e-300
-"""The smallest probability that is told from 0: far below that of any finite bound."""
+"""The smallest probability that is distinguished from 0: far below that of any finite bound."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Difference:
 
     @property
     def z(self) -> float:
-        """The value of a normal variable with the same probability and sign: what a group sequential bound is for."""
+        """The value of a normal variable with the same probability and sign, for comparison with a sequential bound."""
         size = -_NORMAL.inv_cdf(self.p / 2)
         return size if self.estimate >= 0 else -size
 
@@ -67,9 +67,9 @@ def difference(control: Sequence[float], treated: Sequence[float]) -> Difference
 
 @dataclass(frozen=True)
 class Spread:
-    """How the metric varies before an experiment: its mean over hosts, the standard deviation of a host's mean, the
-    share of a connection's variance that is between hosts (`icc`), and the connections of a host: their harmonic mean,
-    since the variance of a host's mean has the mean of 1/m."""
+    """The metric before an experiment: its mean over hosts, the standard deviation of a host's mean, the share of a
+    connection's variance that is between hosts (`icc`), and the connections of a host: their harmonic mean, since the
+    variance of a host's mean has the mean of 1/m."""
 
     mean: float
     unit_sd: float
@@ -83,8 +83,8 @@ class Spread:
 
     @property
     def design_effect(self) -> float:
-        """The factor by which hosts with so many connections need more of them than independent ones would: 1 + (m − 1)
-        ρ (L. Kish: Survey Sampling, 1965, section 5.4)."""
+        """The factor by which hosts with `connections` each need more of them than independent ones would:
+        1 + (m − 1) ρ (L. Kish: Survey Sampling, 1965, section 5.4)."""
         return 1 + (self.connections - 1) * self.icc
 
 
@@ -103,7 +103,7 @@ def spread_of(values: Sequence[Sequence[float]]) -> Spread:
     within = sum((value - mean) ** 2 for one, mean in zip(values, means, strict=True) for value in one)
     size = (total - sum(len(one) ** 2 for one in values) / total) / (len(means) - 1)
     sd = sqrt(variance(means))
-    if not inner:  # a connection each: nothing is known of the variance within
+    if not inner:  # a connection each: the variance within a unit is unknown
         return Spread(fmean(means), sd, 1.0, 1.0)
     mean_square = within / inner
     above = max(between - mean_square, 0.0) / size
@@ -117,7 +117,7 @@ def spread_given(mean: float, sd: float, icc: float, connections: float) -> Spre
 
 
 def expected_information(sd: float, icc: float, counts: Sequence[Sequence[int]]) -> float:
-    """1 / SE² of a difference of arms whose units have so many connections each, by the spread of the baseline.
+    """1 / SE² of a difference of arms whose units have `counts` connections, by the spread of the baseline.
 
     It depends on nothing that the experiment measures. The information by its own variances would come sooner in just
     those experiments whose error happens to be underestimated: with 8 hosts in each arm and five looks, 6.1 % instead

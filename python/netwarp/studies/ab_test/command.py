@@ -107,7 +107,7 @@ def commands(experiment: _Experiment, host: str, /, *, undo: Flag = False) -> in
     host
         The host's name, as in the experiment; one that the file does not list is assigned by its hash, too.
     undo
-        Print the script that restores what was before.
+        Print the script that restores the previous state.
     """
     with errors():
         from netwarp.studies.ab_test.experiment import checked_host, read_experiment

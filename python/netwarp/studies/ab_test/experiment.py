@@ -1,4 +1,4 @@
-"""The file of an experiment: its two arms, its unit, its metric, and what is known before it begins."""
+"""The file of an experiment: its two arms, its unit, its metric, and its baseline."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Arm(Model):
 
 
 class Baseline(Model):
-    """What is known of the metric before the experiment: recordings, or four numbers.
+    """Knowledge of the metric before the experiment: recordings, or four numbers.
 
     `sd` is the standard deviation of single connections, `icc` the share of their variance that is between hosts,
     `connections` their number on each host while the experiment lasts; if hosts differ, the harmonic mean.

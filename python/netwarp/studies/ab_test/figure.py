@@ -1,6 +1,6 @@
-"""The figure: what a flow of each arm gets at each share of treated flows, a panel for each metric and point.
+"""The figure: metrics of a flow of each arm at each share of treated flows, a panel for each metric and point.
 
-Within a panel the distance of the two curves at a share is what an experiment at that share measures; the grey line
+Within a panel the distance of the two curves at a share is the result of an experiment at that share; the grey line
 from the control's first point to the treated flows' last is the effect of treating all.
 """
 

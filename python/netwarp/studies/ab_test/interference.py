@@ -1,4 +1,4 @@
-"""Interference between arms: flows of both share links, so that treating some changes what the others get.
+"""Interference between arms: flows of both share links, so that treating some affects the others.
 
 An experiment estimates the effect of treating all by the difference between its arms. That is right only if what a flow
 gets does not depend on the arms of others (the stable unit treatment value assumption; D. B. Rubin: JASA 75, 1980). On
@@ -94,7 +94,7 @@ def effects_of(result: ResultDir) -> list[Effects]:
     effects = sorted((one for one in made if one), key=lambda one: order[one.metric])
     if not effects:
         raise StoreError(
-            f"the view ab-interference needs good runs in which all, none and some flows are of the group {TREATED}, "
+            f"the view ab-interference needs good runs in which all, none and some flows are in the group {TREATED}, "
             f"and the others of the group {CONTROL}; sweep flows.{CONTROL}.count and flows.{TREATED}.count by cases"
         )
     return effects

@@ -1,4 +1,4 @@
-"""The analysis of an experiment: its arms, the difference between them, and what may be wrong with either."""
+"""The analysis of an experiment: its arms, the difference between them, and possible faults of either."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ look."""
 _SAME = 1e-9
 """A relative spread below which values differ only by rounding."""
 _FAR = 1e6
-"""The greatest ratio of the effect and the spread to the baseline's mean, and of the mean to one unit: nobody measures
-beyond it, and numbers of hosts would be beyond a float64."""
+"""The greatest ratio of the effect and the spread to the baseline's mean, and of the mean to one unit: real metrics
+stay below it, and numbers of hosts would be beyond a float64."""
 SALTS = 1000
 """The salts by which the A/A check assigns the baseline's hosts."""
 
@@ -88,7 +88,7 @@ def analyse(experiment: Experiment, connections: Connections) -> Analysis:
     if found.error <= _SAME * max(map(abs, means.values())):
         raise SelectionError(
             f"all {experiment.unit}s of each arm have the same {experiment.measured.title}, so no difference can be "
-            "told from chance; choose a metric that varies"
+            "distinguished from chance; choose a metric that varies"
         )
     shares = (experiment.arms[control.name].share, experiment.arms[treated.name].share)
     missing: dict[str, list[str]] = {name: [] for name in experiment.arms}

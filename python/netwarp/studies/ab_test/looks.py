@@ -24,7 +24,7 @@ _PLANNED = ("information", "effect", "sd", "icc")
 
 
 class Verdict(StrEnum):
-    """What a look says about going on."""
+    """The verdict of a look: stop or continue."""
 
     EFFECT = "effect"
     NONE = "no effect that matters"
@@ -52,8 +52,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Looks:
-    """All looks so far, the digest of what must not change, and the plan: its information, the smallest effect that
-    matters in the metric's unit, and the standard deviation and intraclass correlation of connections that it expects.
+    """All looks so far, the digest of the fields that must not change, and the plan: its information, the smallest
+    effect that matters in the metric's unit, and the standard deviation and intraclass correlation of connections that
+    it expects.
 
     The plan is kept from the first look on, so that a change of the baseline's recordings does not move the bounds.
     """
@@ -66,7 +67,7 @@ class Looks:
     looks: tuple[Look, ...] = ()
 
     def share(self, counts: Sequence[Sequence[int]]) -> float:
-        """The share of the planned information, if the arms' units have so many connections each."""
+        """The share of the planned information, if the arms' units have `counts` connections."""
         return expected_information(self.sd, self.icc, counts) / self.information
 
     @property

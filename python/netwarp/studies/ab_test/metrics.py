@@ -1,4 +1,4 @@
-"""The metrics of an experiment: what they are called, their unit, and the value of each connection of a recording."""
+"""The metrics of an experiment: their names, their units, and the value of each connection of a recording."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 MIN_SAMPLES = 2
-"""A connection needs as many samples: a rate needs two instants."""
+"""The fewest samples of a connection: a rate needs two instants."""
 
 
 @dataclass(frozen=True)

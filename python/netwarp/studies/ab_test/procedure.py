@@ -1,7 +1,7 @@
-"""The commands of an experiment on a host: what gives each arm its congestion control, what undoes it, what to record.
+"""The commands of an experiment on a host: they set each arm's congestion control, restore it, and record.
 
-`congctl` of a route is what a connection begins with, on either side (ip-route(8); `tcp_ca_dst_init()` for those
-that the host opens, `tcp_ca_openreq_child()` for those that it accepts). A program that chooses a control itself
+`congctl` of a route is the control that a connection begins with, on either side (ip-route(8); `tcp_ca_dst_init()` for
+those that the host opens, `tcp_ca_openreq_child()` for those that it accepts). A program that chooses a control itself
 (TCP_CONGESTION) keeps its choice, and so does a connection that existed before.
 """
 
@@ -29,7 +29,7 @@ change() {  # change IP CONGCTL: this route gets another congestion control, or 
         s/ congctl (lock )?[a-z0-9_]+//; s/( expires [0-9]+)sec/\1/; s/ dead( |$)/ /; s/ linkdown( |$)/ /') $2
 }
 """.strip()
-"""Functions for routes. `ip route show` prints a time and two states as `ip route change` does not read them."""
+"""Functions for routes. `ip route show` prints a time and two states in a form that `ip route change` does not read."""
 _CONTROL = r"sed -nE 's/.* (congctl (lock )?[a-z0-9_]+).*/\1/p'"
 IMPOSSIBLE = (
     "per connection: only the program itself can choose (TCP_CONGESTION), or a BPF program (sock_ops), which no stock "
@@ -38,7 +38,7 @@ IMPOSSIBLE = (
     "BPF (sock_ops, attached to the cgroup) is asked in time",
     "per user it is possible: `ip rule add uidrange 1001-1001 lookup 100`, and in table 100 routes with congctl",
 )
-"""What stock tools can and cannot do for units that are neither hosts nor routes."""
+"""The abilities of stock tools for units that are neither hosts nor routes."""
 
 
 def set_commands(experiment: Experiment, host: str) -> Iterator[str]:
@@ -67,7 +67,7 @@ def write_scripts(experiment: Experiment, folder: Path) -> None:
 
 
 def record_command(experiment: Experiment, host: str) -> str:
-    """The command that records what `netwarp ab analyse` needs."""
+    """The command that records the data that `netwarp ab analyse` needs."""
     condition = f" {quote(experiment.filter)}" if experiment.filter else ""
     return f"netwarp watch{condition} --interval 1s -o {quote(f'./{host}.arrow')}"
 
@@ -97,7 +97,7 @@ def _sysctl(kept: str, control: str | None) -> Iterator[str]:
 
 
 def _route(route: str, kept: str, control: str | None) -> Iterator[str]:
-    """Set a control, or restore the one that is kept, if any is."""
+    """Set a control, or restore the one that is kept, if there is one."""
     ip = "'ip -6'" if network_of(route).version == 6 else "ip"
     found = f"look_up {ip} {quote(route)}"
     if control is None:
@@ -109,5 +109,5 @@ def _route(route: str, kept: str, control: str | None) -> Iterator[str]:
 
 
 def _kept(experiment: Experiment, host: str, what: str) -> str:
-    """The file that holds what a setting was before, quoted; containers of a machine may share its /run."""
+    """The file that keeps a setting's previous value, quoted; containers of a machine may share its /run."""
     return quote(f"/run/netwarp-ab-{experiment.name}-{host}-{what.replace('/', '_').replace(':', '.')}")

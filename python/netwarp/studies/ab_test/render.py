@@ -55,7 +55,7 @@ def assignment_text(experiment: Experiment, arms: Mapping[str, str]) -> Lines:
 
 
 def procedure_text(experiment: Experiment, file: Path, arms: Mapping[str, str]) -> Lines:
-    """The commands on one host of each arm, of the experiment in `file`: on every host if routes are the units."""
+    """The commands for one host of each arm of the experiment in `file`; for every host if routes are the units."""
     shown = (
         {arm: host for host, arm in reversed(list(arms.items()))} if experiment.unit == "host" else {"every": "HOST"}
     )
@@ -75,7 +75,7 @@ def procedure_text(experiment: Experiment, file: Path, arms: Mapping[str, str]) 
 
 
 def analysis_text(experiment: Experiment, analysis: Analysis, looks: Looks, *, new: bool) -> Lines:
-    """The verdict first, or why there cannot be one, then what it rests on."""
+    """The verdict, or the reason why there cannot be one, then its evidence."""
     if analysis.mismatched:
         yield (
             f"warning: the arms' numbers of {experiment.unit}s contradict their shares (p = {analysis.mismatch:.1g}): "
@@ -99,7 +99,7 @@ def analysis_text(experiment: Experiment, analysis: Analysis, looks: Looks, *, n
 
 
 def verdict_text(experiment: Experiment, looks: Looks, *, new: bool) -> str:
-    """What to do, in one sentence."""
+    """The recommendation, in one sentence."""
     if not looks.looks:
         return (
             "go on: too little of the planned information has come for a look, which needs at least "
@@ -141,7 +141,7 @@ def _arm_text(experiment: Experiment, arm: Arm) -> str:
 
 
 def _doubts(experiment: Experiment, analysis: Analysis) -> Lines:
-    """What may make the difference wrong."""
+    """Possible errors of the difference."""
     unit = experiment.unit
     for name, units in analysis.missing.items():
         if units:

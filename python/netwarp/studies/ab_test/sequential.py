@@ -28,7 +28,7 @@ _NORMAL = NormalDist()
 _POINTS = 201
 """Points of the grid between two bounds: with more, no bound changes in its fourth decimal."""
 _MOST = 8.2
-"""A bound of so many standard deviations has a tail below 10⁻¹⁵, less than a float64 can subtract from 1."""
+"""A bound of this many standard deviations has a tail below 10⁻¹⁵, less than a float64 can subtract from 1."""
 
 
 def tail(z: float) -> float:
@@ -108,7 +108,7 @@ class _Score:
     weights: Numbers = field(default_factory=lambda: np.ones(1))
 
     def at(self, share: float) -> _Score:
-        """The next look, before it stops any. Raises ValueError unless it comes later."""
+        """The next look, before it stops any experiment. Raises ValueError unless it comes later."""
         if not share > self.share:
             raise ValueError(f"a look must have more information than the one before: {share} after {self.share}")
         return replace(self, share=share, step=share - self.share)

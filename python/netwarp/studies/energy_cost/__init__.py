@@ -1,4 +1,4 @@
-"""What each congestion control and queue costs in energy, beside what they deliver."""
+"""The energy cost of each congestion control and queue, beside its performance."""
 
 from pathlib import Path
 

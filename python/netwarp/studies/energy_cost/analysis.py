@@ -26,8 +26,8 @@ class Axes(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """A point: medians over the seeds. `rtt_ms` is the 95th percentile that other flows see, as pings do; without one
-    that of the flow itself. `jain` is None for a single flow; `seeds` counts the runs."""
+    """A point: medians over the seeds. `rtt_ms` is the 95th percentile that other flows, such as pings, see; without
+    other flows, that of the flow itself. `jain` is None for a single flow; `seeds` counts the runs."""
 
     control: str
     other: str
@@ -70,7 +70,7 @@ def costs(summary: pl.DataFrame, axes: Axes) -> Iterator[Cost]:
 
 
 def _rtt_ms(values: dict[tuple[str, str, str], float], flow: str) -> float | None:
-    """The largest RTT that other flows see; without one that of the flow."""
+    """The largest RTT that other flows see; without other flows, that of the flow."""
     found = {name: value for (scope, name, metric), value in values.items() if (scope, metric) == _RTT}
     others = [value for name, value in found.items() if name != flow and not name.startswith(f"{flow}.")]
     return max(others) if others else found.get(flow)

@@ -24,7 +24,7 @@ _QUANTITIES: tuple[tuple[str, Callable[[Cost], float | None]], ...] = (
     ("← RTT of others, 95th percentile (ms)", lambda row: row.rtt_ms),
     ("Jain's fairness index →", lambda row: row.jain),
 )
-"""What the energy is drawn against; the arrow points to better values."""
+"""The metrics that the energy is drawn against; the arrow points to better values."""
 
 
 def draw(rows: Sequence[Cost], result: ResultDir, axes: Axes, stem: Path) -> list[Path]:
@@ -34,7 +34,7 @@ def draw(rows: Sequence[Cost], result: ResultDir, axes: Axes, stem: Path) -> lis
     shown = [(words, of) for words, of in _QUANTITIES if any(of(row) is not None for row in rows)]
     with style.drawing_wide():
         seeds = max(row.seeds for row in rows)
-        title = f"Energy for what is delivered, by {axis_title(axes.control)} and {axis_title(axes.other)}"
+        title = f"Energy of delivered data, by {axis_title(axes.control)} and {axis_title(axes.other)}"
         subtitle = f"{result.plan.get('name', '')} · " + ("one run each" if seeds == 1 else f"median of {seeds} runs")
         failed = [f"{result.failed} failed run{'s' * (result.failed > 1)} left out"] if result.failed else []
         handles: list[Artist] = [_handle(controls.look(one)[0], "o", controls.label(one)) for one in _each(rows)]

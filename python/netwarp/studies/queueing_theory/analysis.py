@@ -111,7 +111,7 @@ def _compared(load: float, quantity: Quantity, values: Sequence[float], system: 
 
 
 def findings_of(rows: Sequence[Compared]) -> Iterator[Finding]:
-    """For each quantity, whether theory holds at every load: inside the joint intervals, or within 2 %."""
+    """Say for each quantity whether theory holds at every load: inside the joint intervals, or within 2 %."""
     for name in dict.fromkeys(row.quantity for row in rows):
         its = [row for row in rows if row.quantity == name and row.ratio is not None]
         if not its:

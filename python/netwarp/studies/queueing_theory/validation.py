@@ -75,7 +75,7 @@ def _losses() -> Row:
 
 
 def _idle() -> Row:
-    """The row of the packets that find the system empty: Poisson arrivals see what is the case at any time."""
+    """The row of the packets that find the system empty: Poisson arrivals see time averages (PASTA)."""
     system = _SYSTEMS["md1"]
     packets = _MEASURED_MS * _IDLE_LOAD / system.service.mean
     correlated = 2 / (1 - sqrt(_IDLE_LOAD)) ** 2

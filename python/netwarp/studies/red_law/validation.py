@@ -1,4 +1,4 @@
-"""The rows of RED's law for `netwarp verify`: what it drops, packet by packet and in all."""
+"""The rows of RED's law for `netwarp verify`: its drops, packet by packet and in all."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from netwarp.store.errors import StoreError
 
 PACKAGE = "libns3-dev"
 CONTROLS = {"cubic": "TcpCubic", "reno": "TcpLinuxReno"}
-"""The classes of ns-3 that are what Linux calls so."""
+"""Linux's names of congestion controls → ns-3's classes."""
 _COMPILER = "g++"
 _HEADER = "ns3/core-module.h"
 _LIBRARIES = ("internet", "applications", "point-to-point", "traffic-control", "bridge", "network", "core")
@@ -67,8 +67,8 @@ def program() -> Path:
 
 
 def run(network: Dumbbell) -> dict[str, float]:
-    """What ns-3 measures from the warm-up on: `goodput_mbps` (of all flows), `length_pkts_mean`, `length_pkts_min`, and
-    of one flow `cwnd_pkts_mean`. Raises StoreError.
+    """Measure with ns-3 from the warm-up on: `goodput_mbps` (of all flows), `length_pkts_mean`, `length_pkts_min`, and
+    for one flow `cwnd_pkts_mean`. Raises StoreError.
     """
     values = (network.flows, network.rate_bps, network.delay_ns, network.limit_pkts, network.warmup_ns)
     words = [str(program()), CONTROLS[network.control], *map(str, values), str(network.duration_ns)]
@@ -76,11 +76,11 @@ def run(network: Dumbbell) -> dict[str, float]:
 
 
 measured = cache(run)
-"""What `run` returns, computed once for each network."""
+"""The result of `run`, computed once for each network."""
 
 
 def _words(words: list[str]) -> str:
-    """What a command prints. Raises StoreError."""
+    """The output of a command. Raises StoreError."""
     try:
         done = subprocess.run(
             words, env=os.environ | {"LC_ALL": "C"}, capture_output=True, text=True, check=False, timeout=_LIMIT_S

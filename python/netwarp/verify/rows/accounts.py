@@ -26,7 +26,7 @@ _MIXED = "\n".join(
 
 
 def _littles_ratio(run: RunDir) -> float | None:
-    """The mean length of the queue by its lengths, over arrivals × mean wait by the times of its packets."""
+    """The mean of the queue's recorded lengths, divided by arrivals × mean wait from the times of its packets."""
     end = run.lab.duration_ns
     packets = packets_at(run, BOTTLENECK).filter(pl.col("enqueue_ns") < end)
     left = pl.coalesce("dequeue_ns", "drop_ns", pl.lit(end)).clip(upper_bound=end)

@@ -1,4 +1,4 @@
-"""Values that arithmetic gives: how long bits take, and what headers leave of a rate."""
+"""Values from arithmetic: transmission times, and goodput after headers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _round_trip_ms(size: int) -> float:
 
 
 def _rounds(run: RunDir) -> float | None:
-    """The rounds that a transfer took: a handshake and all rounds but the last, and half an RTT for this, in RTTs."""
+    """The rounds that a transfer took, in RTTs: a handshake, all rounds but the last, and half an RTT for the last."""
     ends = run.scan("transfers").collect()
     if ends.height != 1 or ends["end_ns"][0] is None:
         return None

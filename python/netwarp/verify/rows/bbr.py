@@ -1,4 +1,4 @@
-"""BBR: its gains, its cycle, and what random losses take from it."""
+"""BBR: its gains, its cycle, and its goodput under random losses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _acks(run: RunDir) -> pl.DataFrame:
 
 
 def _gains(run: RunDir) -> dict[str, float]:
-    """Each gain of the paper that the sender had, as it is."""
+    """The gains of the paper that the sender had."""
     found = set(_acks(run)["bbr_pacing_gain"].to_list())
     return {name: gain / _UNIT for name, gain in _GAINS.items() if gain in found}
 

@@ -43,7 +43,7 @@ _NEEDS = Need("ns-3", ns3.is_installed)
 
 
 def _beside(ours: Measure, stem: str, compare: Callable[[float, float], float]) -> Measure:
-    """A value of netwarp compared with what ns-3 has for the network of the run."""
+    """A value of netwarp compared with ns-3's for the network of the run."""
 
     def measure(run: RunDir) -> dict[str, float]:
         point = {axis: axis_text(run.description.point[axis]) for axis in _AXES}

@@ -1,4 +1,4 @@
-"""Captures beside records: what tshark counts in a run's capture."""
+"""Captures beside records: tshark's counts in a run's capture."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def _bytes(run: RunDir) -> dict[str, float]:
 
 
 def _retransmissions(run: RunDir) -> dict[str, float]:
-    """Those that tshark takes for out of order count, too: it calls a segment so that comes again within a round trip
-    of the newest, if it has not seen duplicate ACKs just before."""
+    """Count retransmissions, including those that tshark calls out of order: it does so if a segment is sent again
+    within a round trip of the newest, and there were no duplicate ACKs just before."""
     again = "(tcp.analysis.retransmission || tcp.analysis.out_of_order)"
     found = len(_field(run, f"{_OUT} && {again}", "frame.number"))
     return {"tshark - records": float(found - int(run.scan("flows").collect()["retransmits"][0]))}
 
 
 def _least_round_trip(run: RunDir) -> dict[str, float]:
-    """Of data alone, and without the sender's samples in whole ms: those are from time stamps, after a retransmission
-    (tcp_ack_update_rtt())."""
+    """Compare the smallest RTT of data. The sender's samples in whole ms do not count: they are from time stamps, after
+    a retransmission (tcp_ack_update_rtt())."""
     times = _field(run, f"{_IN} && tcp.analysis.ack_rtt && tcp.flags.syn == 0", "tcp.analysis.ack_rtt")
     of_data = (pl.col("bytes_acked") > 1) & (pl.col("rtt_us") % 1000 != 0)
     least = run.scan("acks").filter(of_data).select(pl.col("rtt_us").min()).collect().item()

@@ -10,7 +10,7 @@ from netwarp.verify.rows.networks import BOTTLENECK, FRAME_BYTES, SEGMENT_BYTES,
 _FIRST = "filter add dev {dev} parent 1: protocol ip u32 match ip src 10.0.0.1/32 flowid 1:1"
 _OTHERS = "filter add dev {dev} parent 1: protocol ip u32 match ip src 10.0.1.1/32 flowid 1:2"
 _LINK = "qdisc add dev {dev} root handle 9: tbf rate 10mbit burst 1600 limit 3000"
-"""The link's rate, which `raw` replaces: one packet at once, and hardly a queue of its own."""
+"""The link's rate, which `raw` replaces: one packet at once, and hardly any queue."""
 _INSIDE = "parent 9:1"
 _SHARE = 3
 _OVERLOAD = "\n".join(flow(f"f{number}", "cbr", source=f"s{number}", rate="20mbit") for number in (1, 2))

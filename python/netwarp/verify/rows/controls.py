@@ -50,7 +50,7 @@ FAMILY = Family(
             "V. Arun, H. Balakrishnan: Copa (NSDI 2018), section 3; netwarp's module from the paper, docs/gallery.md",
             "packets",
             {"2": 5.0, "4": 10.0},
-            Range(0.5, 1.0, "the paper's analysis is of a fluid, without delayed ACKs: a factor of two", relative=True),
+            Range(0.5, 1.0, "the paper analyses a fluid, without delayed ACKs: a factor of two", relative=True),
             dumbbell(
                 "copa-queue",
                 flows=flow("bulk", "bulk", cc="file:tcp_copa.c", count=2),

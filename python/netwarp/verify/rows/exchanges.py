@@ -1,4 +1,4 @@
-"""Exchanges of programs: round trips that options of TCP save or cost."""
+"""Exchanges of programs: round trips that TCP options save or cost."""
 
 from __future__ import annotations
 

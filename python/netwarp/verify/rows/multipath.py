@@ -12,9 +12,9 @@ _BYTES = 2 * 2048 * 4096
 _FIRST_MBPS = 10
 _FRAME_BYTES = 1514
 _SEGMENT_BYTES = 1500 - 20 - 20 - 12 - 28
-"""Of a packet: less IPv4, TCP, timestamps, and a mapping with an ACK, each of 64 bits (RFC 8684, section 3.3)."""
+"""The payload of a packet: less IPv4, TCP, timestamps, and a mapping with an ACK, each of 64 bits (RFC 8684, 3.3)."""
 _SLACK_MS = 50
-"""What the selftest allows besides its 10 % of overhead and the sleeps of its program."""
+"""The time that the selftest allows besides its 10 % of overhead and the sleeps of its program."""
 _MPTCP = 262
 _SENDS = f"""
 import socket, sys, time

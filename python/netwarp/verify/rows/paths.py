@@ -1,4 +1,4 @@
-"""Paths: what headers, windows and hops leave of a rate, by arithmetic."""
+"""Paths: goodput and delay after headers, windows and hops, by arithmetic."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ _FIXED = dumbbell(
 
 
 def _acks_per_segment(run: RunDir) -> float | None:
-    """Once the receiver's window has grown, until when it acknowledges every segment (tcp_grow_window())."""
+    """The ACKs for each segment, after the receiver's window has grown: until then it acknowledges every segment
+    (tcp_grow_window())."""
     settled = pl.col("dequeue_ns") > _SETTLED_NS
     data = packets_of(run, "bulk", BOTTLENECK).filter(settled).height
     return packets_at(run, "bottleneck:h2").filter(settled).height / data if data else None

@@ -1,4 +1,4 @@
-"""Losses by plan: what a sender does with exactly these losses, at a wire that is a device."""
+"""Losses by plan: the reaction of a sender to exact losses, at a wire that is a device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netwarp.verify.rows.networks import SEGMENT_BYTES, dumbbell, flow, plain_cu
 
 _WHOLE = (
     "a window is a whole number of packets and is cut to the lower one, and in each period there is a round trip of "
-    "repair without growth, of which the formula knows nothing"
+    "repair without growth, which the formula ignores"
 )
 _PLAIN = plain_cubic("fast_convergence", after="40")
 """The formula has no fast convergence (RFC 9438, section 4.7), which asks whether a peak is below the one before. It is
@@ -43,7 +43,7 @@ _RENO = (
     (1000, 38.7, Size.QUICK, ("100s", "20s")),
     (8192, 110.9, Size.USUAL, ("250s", "100s")),
 )
-"""Reno with a loss of each so manyth packet: the mean window in packets, and the run's duration and warm-up."""
+"""Reno with a loss of every n-th packet: the mean window in packets, and the run's duration and warm-up."""
 
 
 def _path(name: str, loss: str, flows: str, duration: str, warmup: str = "0s") -> Experiment:

@@ -1,6 +1,6 @@
 """Shares of two flows that others have measured: l4s-tests, tables of 2020.
 
-https://github.com/heistp/l4s-tests, s1_table.md and s6_steady_state.md: two flows with base RTTs of their own share a
+https://github.com/heistp/l4s-tests, s1_table.md and s6_steady_state.md: two flows with different base RTTs share a
 bottleneck for 180 s; the goodputs of the last minute. Published sums are 3 % low, so shares are compared.
 """
 

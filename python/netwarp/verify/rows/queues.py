@@ -227,7 +227,7 @@ FAMILY = Family(
             "M. Alizadeh et al.: Data Center TCP, SIGCOMM 2010, section 3.3, equations 8 to 10",
             "packets",
             {"least": _MARKED_AFTER_PKTS + 1 - _SWING_PKTS, "most": _MARKED_AFTER_PKTS + 1},
-            within(3.5, "the analysis is of a fluid: ACKs let two packets go, and a window is cut by whole packets"),
+            within(3.5, "the analysis assumes a fluid: ACKs let two packets go, and a window is cut by whole packets"),
             dumbbell(
                 "dctcp-queue",
                 flows=flow("bulk", "bulk", cc="dctcp"),

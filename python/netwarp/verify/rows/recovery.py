@@ -1,4 +1,4 @@
-"""Proportional rate reduction: what each ACK of a recovery lets go, at a wire that loses by plan."""
+"""Proportional rate reduction: the segments that each ACK of a recovery releases, at a wire that loses by plan."""
 
 from __future__ import annotations
 

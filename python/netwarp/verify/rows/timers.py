@@ -53,7 +53,7 @@ def _syns(run: RunDir) -> dict[str, float]:
 def _gaps(run: RunDir) -> dict[str, float]:
     """How much longer each timeout is than the one before, from the first retransmission by timeout on.
 
-    The outage begins at 5 s. The first packets after it are what was on its way, and a probe of the tail.
+    The outage begins at 5 s. The first packets after it were on their way, or probe the tail.
     """
     times = packets_of(run, "bulk", "access:h1")["enqueue_ns"].to_list()
     late = [one for one in times if one > 6 * 10**9]

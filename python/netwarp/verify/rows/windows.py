@@ -1,4 +1,4 @@
-"""Windows of congestion controls: how they grow and shrink, and what that makes of a link."""
+"""Windows of congestion controls: their growth and reduction, and the resulting use of a link."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SETTLED_NS = 10 * 10**9
 _DELAY_MS = 60
 _RTT_MS = 2 * _DELAY_MS + frame_ms(10) + frame_ms(1000)
 _PIPE_PKTS = _RTT_MS / frame_ms(10)
-"""What the path of the sawtooth rows holds, with the packet on the link: 100 packets."""
+"""The capacity of the sawtooth rows' path, with the packet on the link: 100 packets."""
 _BUFFERS_PKTS = (25, 50, 100)
 _RENO_BETA, _CUBIC_BETA, _CUBIC_C = 0.5, 0.7, 0.4
 _PARTS = (0.25, 0.5, 0.75, 1.0)
@@ -95,7 +95,7 @@ def _threshold(run: RunDir) -> float | None:
 
 
 def _cubic_curve(run: RunDir) -> dict[str, float]:
-    """Where the window is between its start (-1) and its origin (0) in an epoch of CUBIC, at parts of K: the median.
+    """The window's position between its start (-1) and its origin (0) in an epoch of CUBIC, at parts of K: the median.
 
     The origin is the window before the loss, or 0.85 of that if it was below the origin before (RFC 9438, 4.7).
     """

@@ -1,4 +1,4 @@
-"""Wires: what they lose, copy and reorder, and how long they take."""
+"""Wires: losses, copies, reordering, and delays."""
 
 from __future__ import annotations
 

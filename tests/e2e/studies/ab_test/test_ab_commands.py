@@ -1,4 +1,4 @@
-"""The scripts of `netwarp ab commands` on real routes: what they change, what they keep, and what they refuse."""
+"""The scripts of `netwarp ab commands` on real routes: their changes, kept settings, and refusals."""
 
 from __future__ import annotations
 

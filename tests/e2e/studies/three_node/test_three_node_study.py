@@ -42,7 +42,7 @@ def _rows(path: Path, key: str) -> dict[str, dict[str, float]]:
 
 
 def test_recommendations_follow_from_what_was_measured(builtin: Path) -> None:
-    """For two rows that differ only in their queue: RED's RTT is a small part of pfifo's, and the table says so."""
+    """The rows differ only in their queue: RED's RTT is a small part of pfifo's, and the table says so."""
     done = netwarp("recommend", builtin, "--json")
     assert done.code == 0, done.err
     sentences = json.loads(done.out)

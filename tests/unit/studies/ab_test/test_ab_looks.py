@@ -1,4 +1,4 @@
-"""What looks at an experiment depend on, and which recordings may not count."""
+"""Dependencies of an experiment's looks, and recordings that must not count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans and analyses of experiments: files, assignment, commands, sizes, and what is said of recordings."""
+"""Plans and analyses of experiments: files, assignment, commands, sizes, and notes on recordings."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def test_values_without_spread_are_refused(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(SystemExit) as refused:
         analysed(tmp_path / "x.toml", *sorted(tmp_path.glob("*.csv")))
     assert refused.value.code == 2
-    assert "have the same goodput, so no difference can be told from chance" in " ".join(
+    assert "have the same goodput, so no difference can be distinguished from chance" in " ".join(
         capsys.readouterr().err.split()
     )
 

@@ -37,6 +37,6 @@ def test_a_single_run_says_nothing_of_a_contradiction() -> None:
 def test_without_all_none_and_a_mixture_there_is_no_effect() -> None:
     values = {(CONTROL, 0.0): {1: 10.0}, (CONTROL, 0.5): {1: 8.0}, (TREATED, 0.5): {1: 12.0}}
     assert _effects("", "goodput_mbps", values) is None
-    # Runs of other seeds are no pairs.
+    # Runs with different seeds do not make pairs.
     assert _effects("", "goodput_mbps", values | {(TREATED, 1.0): {2: 9.0}}) is None
     assert _effects("", "goodput_mbps", values | {(TREATED, 1.0): {1: 9.0}}) is not None

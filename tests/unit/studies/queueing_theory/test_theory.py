@@ -53,7 +53,7 @@ def test_an_overloaded_queue_of_limited_room_serves_as_fast_as_it_can() -> None:
 
 
 def test_a_cut_exponential_has_the_moments_of_its_definition() -> None:
-    """For an exponential truncated to [a, b], of width w: mean a + m − w / (e^(w/m) − 1), as the generator computes
+    """An exponential truncated to [a, b], of width w, has the mean a + m − w / (e^(w/m) − 1), as the generator computes
     it."""
     service = cut_exponential(600.0, 16.0, 1472.0, overhead=42.0)
     width = 1456.0

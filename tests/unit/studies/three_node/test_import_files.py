@@ -217,7 +217,7 @@ def test_missing_files_are_known_by_name(tmp_path: Path) -> None:
 
 
 def test_directories_that_are_links_are_read_once(tmp_path: Path) -> None:
-    """As a tree that puts its data on another disk, and a link to the newest run beside them."""
+    """A tree may keep its data on another disk, with a link to the newest run beside them."""
     elsewhere = tmp_path / "disk" / "20261101"
     elsewhere.mkdir(parents=True)
     (elsewhere / "tcp.json").write_text("{}")

@@ -76,7 +76,7 @@ def udp(version: str) -> dict[str, Any]:
 
 
 def streamed(document: dict[str, Any]) -> str:
-    """As --json-stream of 3.17 prints it: an event a line."""
+    """The document in the form of --json-stream (iperf3 3.17): an event a line."""
     events = [("start", document["start"]), ("interval", {"streams": [], "sum": {}}), ("end", document["end"])]
     return "".join(json.dumps({"event": event, "data": data}) + "\n" for event, data in events)
 
@@ -244,7 +244,7 @@ KEYS = [
 def test_no_value_in_any_place_is_too_much(
     tmp_path_factory: pytest.TempPathFactory, keys: tuple[str, ...], value: Any, protocol: str
 ) -> None:
-    """For any value in a place: a test whose numbers are numbers, or a reason."""
+    """Any value in a place gives a test whose numbers are numbers, or a reason."""
     document = tcp("3.12") if protocol == "tcp" else udp("3.12")
     place: Any = document
     for key in keys[:-1]:

@@ -1,4 +1,4 @@
-"""What `ss -tinm` prints, as several versions of iproute2 do. That of 6.1 is recorded (samples/); the others are
+"""Output of `ss -tinm` in several versions of iproute2. That of 6.1 is recorded (samples/); the others are
 written after tcp_show_info() of misc/ss.c of that version: rates are in words (Mbps) until 4.x, in plain bit/s from 5.x
 on; bytes_sent came with 4.20, rcv_ooopack and snd_wnd with 5.4, rcv_wnd and rehash with 6.2."""
 

@@ -166,7 +166,7 @@ def test_every_range_says_which_side_is_better_or_is_about_neither() -> None:
     assert {claim.better for claim in CLAIMS} == {None, "lower", "higher"}
     for claim in CLAIMS:
         if claim.better is not None:
-            assert claim.above > -inf and claim.below < inf, f"{claim.id} is no range"
+            assert claim.above > -inf and claim.below < inf, f"{claim.id} is not a range"
             assert " to " in claim.text, claim.id
 
 

@@ -10,13 +10,13 @@ const MOST_THRESHOLD_MS: f64 = 600.0;
 /// Gains of the threshold for each ms: where the gradient is above it, and below.
 const GAIN_UP: f64 = 0.01;
 const GAIN_DOWN: f64 = 0.00018;
-/// A gradient that is so far above the threshold does not change it.
+/// A gradient that is more than this above the threshold does not change it.
 const FAR_MS: f64 = 15.0;
-/// Over-use lasts so long before it is signalled.
+/// Duration of over-use before it is signalled.
 const OVERUSE_NS: i64 = 10_000_000;
 /// The threshold's gain is for at most this time, since a longer one would overshoot.
 const LONGEST_MS: f64 = 100.0;
-/// Groups by whose number the gradient is multiplied.
+/// Maximum number of groups that the gradient is multiplied by.
 const MOST_GROUPS: u32 = 60;
 
 pub struct Detector {

@@ -1,9 +1,9 @@
 //! Google Congestion Control by draft-ietf-rmcat-gcc-02 (S. Holmer et al., 2016), with both controllers at the sender.
 //! Times of arrival are by the receiver's clock, all others by the sender's; only differences within each are used.
 //!
-//! Where the draft leaves something open, this does what Chromium did when the draft was written: the gradient is
-//! compared with its threshold times the number of groups so far, 60 at most; the loss-based controller begins from the
-//! actual rate; and the variance of rates at over-use has bounds. docs/media.md has all of it.
+//! Where the draft is incomplete, this follows Chromium as it was when the draft was written: the gradient is compared
+//! with its threshold times the number of groups so far, 60 at most; the loss-based controller begins from the actual
+//! rate; and the variance of rates at over-use has bounds. docs/media.md describes all of it.
 
 mod arrivals;
 mod detector;
@@ -19,7 +19,7 @@ pub use self::rate::Bounds;
 const FEW_LOST: f64 = 0.02;
 const MANY_LOST: f64 = 0.1;
 
-/// A packet that a report has: when it was sent, when it arrived, and its bytes of media.
+/// A packet in a report: when it was sent, when it arrived, and its bytes of media.
 pub struct Packet {
     pub sent_ns: i64,
     pub arrived_ns: Option<i64>,

@@ -9,7 +9,7 @@ const WINDOW_NS: i64 = 500_000_000;
 /// The factor β of a decrease.
 const DECREASE: f64 = 0.85;
 const INCREASE_PER_S: f64 = 1.08;
-/// The rate grows to this multiple of what arrives.
+/// The rate grows to this multiple of the arriving rate.
 const MOST_OF_RECEIVED: f64 = 1.5;
 /// The share of a new value in the average of rates at over-use: 1 − 0.95.
 const NEW_SHARE: f64 = 0.05;
@@ -34,7 +34,7 @@ impl Bounds {
     }
 }
 
-/// The rate at which media arrives.
+/// The rate of arriving media.
 #[derive(Default)]
 struct Received {
     packets: VecDeque<(i64, u32)>,
@@ -148,7 +148,7 @@ impl DelayBased {
             true => self.bps + self.step_bps(passed_ms),
             false => self.bps * INCREASE_PER_S.powf((passed_ms / 1000.0).min(1.0)),
         };
-        // What the sender does not send says nothing of the path.
+        // A rate that the sender does not use says nothing about the path.
         let most_bps = received_bps.map_or(bps, |received| MOST_OF_RECEIVED * received);
         bps.min(most_bps).max(self.bps)
     }

@@ -22,9 +22,9 @@ _BBR, _START = "bbr-", "-start"
 """The prefix of these quantities' stems, and the suffix of those of the start."""
 _GAIN, _BANDWIDTH = "gain (times)", "bandwidth (Mbit/s)"
 _MAX_BBR = 2
-"""So many of the compared values have a figure of their own."""
+"""The number of compared values that each get a separate figure, at most."""
 _ROUND_TRIPS = 60
-"""From BBR's start: Startup, Drain and some cycles of ProbeBW, each eight round trips long."""
+"""The length of the figure of BBR's start: Startup, Drain and some cycles of ProbeBW, each eight round trips long."""
 _STATE = '''
 def bbr(run, ids, column, unit):
     """A column of BBR's state after each ACK."""
@@ -74,7 +74,7 @@ def _bbr_curves(run: RunDir, data: FlowData, state: BbrState) -> Named:
 
 
 def _start(data: FlowData, end_s: float) -> tuple[float, float] | None:
-    """From the flow's start over so many of its round trips; None where that is most of the run."""
+    """The interval of the flow's first round trips, in seconds; None if it is most of the run."""
     least_ms = data.least_rtt_ms()
     start_s = data.start_ns / 1e9
     until_s = start_s + _ROUND_TRIPS * (least_ms or 0.0) / 1e3

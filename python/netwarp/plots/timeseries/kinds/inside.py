@@ -39,7 +39,7 @@ _AVERAGE = "average"
 
 
 class _Shown(NamedTuple):
-    """A variable as figures show it: what it is, label and unit of the axis, and its unit in that one."""
+    """A variable in figures: its name, label and unit of the axis, and its unit in units of the axis."""
 
     words: str
     label: str
@@ -199,7 +199,7 @@ def _figures(result: ResultDir, run_set: RunSet) -> Made:
 
 
 def _script(about: str, runs: Sequence[Records]) -> Script:
-    """The curves of a variable of a discipline. What a figure shows of its parts is not drawn by a script."""
+    """The curves of a variable of a discipline. Scripts do not draw the parts that a figure shows."""
     calls: list[Call] = []
     axis = ""
     for one in runs:

@@ -13,7 +13,7 @@ from netwarp.store.result import ResultDir
 
 _INTERFACES = "interfaces"
 _QUIET = 0.1
-"""An interface that sends less than this part of what the other end of its link sends carries ACKs, and is left out."""
+"""An interface that sends less than this share of the traffic of its link's other end carries ACKs, and is left out."""
 _SENT = '''
 def interface(run, index, interval_ns):
     """The rate in Mbit/s at which an interface sent in each interval, from samples of its counter."""
@@ -37,7 +37,7 @@ def _named(source: Source) -> Named:
     busy = [end for end in sorted(means, key=lambda end: -means[end]) if means[end] > _QUIET * most[end.link]]
     if not busy:
         return
-    how = f"headers included, in each {spoken(step_ns)} · without those that send under a tenth of what their peers do"
+    how = f"headers included, in each {spoken(step_ns)} · without those that send under a tenth of their peers"
     title = "Rate at which each interface sends"
     quantity = Quantity(_INTERFACES, title, how, "rate (Mbit/s)", False, interval_s=step_ns / 1e9, empties=True)
     yield quantity, {_interface(what, end): curve_of(frames[end]) for end in busy[:MAX_DISTINCT]}

@@ -11,7 +11,7 @@ QUEUE = "queue-"
 AXIS = axis_of("queue", "length_pkts")
 _LENGTH = '''
 def queue(run, interface):
-    """The length of a queue after each instant with arrivals or departures: what came less what has gone."""
+    """The length of a queue after each instant with arrivals or departures: arrivals minus departures so far."""
     packets = table(run, "packets").filter(
         pl.col("interface_index") == interface, ~((pl.col("fate") == 1) & (pl.col("drop_ns") == pl.col("enqueue_ns")))
     )

@@ -17,7 +17,7 @@ from netwarp.store.result import ResultDir
 
 _STACK = "stack-"
 _MAX_STACKED = 3
-"""So many of the compared values are stacked together."""
+"""The number of compared values in one stack, at most."""
 
 
 def _figures(result: ResultDir, run_set: RunSet) -> Made:
@@ -27,9 +27,9 @@ def _figures(result: ResultDir, run_set: RunSet) -> Made:
 
 
 def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, int, Stack]]:
-    """Of each group of TCP flows RTT, queue and window of the compared runs: the figure's name and number, the stack.
+    """Stacks of RTT, queue and window of the compared runs for each group of TCP flows: figure's name, number, stack.
 
-    Of values with an order a few are shown; of others all of them, in as many figures as they need.
+    If the values have an order, a few of them are shown; otherwise all are, in as many figures as they need.
     """
     for number, few in enumerate(_parts(run_set), start=1):
         yield from ((name, number, stack) for name, stack in _stacks(result, few, run_set))
@@ -78,7 +78,7 @@ def _parts(run_set: RunSet) -> Iterator[RunSet]:
 
 
 def _bare(row: FigureSpec, limits: tuple[float, float]) -> FigureSpec:
-    """A spec without what has no room in one row of several."""
+    """A spec without the parts for which a row among several has no room."""
     return replace(row, limits=limits, schedules=(), left_out=())
 
 

@@ -1,9 +1,9 @@
 """The test cases of BBR's draft, for controls that are called bbr: draft-ietf-ccwg-bbr, appendix, in its order.
 
-A case that asks for an application that limits itself, or for what each control names differently, waits. Of the others
-netwarp sees what the draft wants to be the consequence, not the names of states. Drain and Down are seen by the pacing
-rate, which every control has: 0.99 of the bandwidth in Cruise, 2.8 times as much in Startup, 0.9 of it or less in Down,
-half of it or less in Drain.
+A case waits if it needs an application that limits itself, or a state that each control names differently. In the
+others netwarp measures the consequences that the draft expects, not the names of states. Drain and Down are recognised
+by the pacing rate, which every control has: 0.99 of the bandwidth in Cruise, 2.8 times as much in Startup, 0.9 of it or
+less in Down, half of it or less in Drain.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ OTHERS = Group(
         ),
         case(
             "beside-bbr",
-            "One flow beside one of BBR, which is no standard and common.",
+            "One flow beside one of BBR, which is not a standard, but common.",
             "RFC 9743, 5.2.1",
             harm("bbr", "goodput", to="BBR's", bar=Bar.REPORT),
             (bulk("bbr", cc="bbr"), bulk("subject")),

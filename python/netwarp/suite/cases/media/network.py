@@ -1,4 +1,4 @@
-"""The network of RFC 8867: 50 ms one way, and what is measured of media streams with Google Congestion Control."""
+"""The network of RFC 8867, 50 ms one way, and the measures of media streams with Google Congestion Control."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def video(name: str = VIDEO, **fields: str | int) -> str:
 def media_case(
     name: str, asks: str, section: str, measures: Sequence[Measure], flows: Sequence[str], **network: Any
 ) -> Case:
-    """A case whose subject is the bottleneck's queue; `network` is what differs from 1 Mbit/s and 100 s."""
+    """A case whose subject is the bottleneck's queue; `network` replaces parts of 1 Mbit/s and 100 s."""
     usual: dict[str, Any] = {"sets": (QUEUE,), "rate": "1mbit", "delay": "50ms", "duration": "100s", "warmup": "0s"}
     usual |= {"queue": "bfifo limit 300ms"}
     return case(name, asks, f"RFC 8867, {section}", measures, flows, **(usual | network))

@@ -81,7 +81,7 @@ class Forks:
 
 
 def _text(stream: IO[bytes]) -> str:
-    """What a command wrote, decoded as subprocess decodes it."""
+    """The output of a command, decoded as subprocess decodes it."""
     stream.seek(0)
     return io.TextIOWrapper(stream, encoding="utf-8").read()
 

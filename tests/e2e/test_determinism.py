@@ -41,7 +41,7 @@ def reference(scenario: Path) -> dict[str, str]:
 
 
 def _digests(scenario: Path, result: Path, env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The digests of a run made now, in a new process: its hashes have a seed of their own."""
+    """The digests of a run made now, in a new process, whose hashes have another seed."""
     answer = netwarp("run", scenario, "--no-plots", "-o", result, env=env or {})
     return _digests_of(answer, result)
 

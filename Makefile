@@ -40,7 +40,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev xz-utils patch gcc libc6-dev make python3-venv
 TEST_PACKAGES := iproute2 iperf3 iputils-ping ethtool tcpdump kmod zsh fish tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light openssl curl irtt flent netsniff-ng sudo \
-	cgroup-tools wireguard-tools redis-server redis-tools haproxy keepalived
+	cgroup-tools wireguard-tools keepalived
 
 # The crates of the workspace: `packaging` has the programs, of which the others are the libraries.
 CRATES := agent capture observe packaging records

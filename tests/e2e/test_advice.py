@@ -269,6 +269,7 @@ def test_what_is_printed_is_what_tc_takes(tmp_path: Path) -> None:
         assert set(options.split(" refcnt 2 ")[1].split()) <= set(line.split()), (line, text)
 
 
+@pytest.mark.nightly
 def test_the_smallest_buffer(tmp_path: Path) -> None:
     """CUBIC halves to 0.7 and needs 0.43 BDP; BBR almost nothing (docs/labs/buffer-sizing.md)."""
     question = ["--rate", "10mbit", "--rtt", "20ms", "--traffic", "bulk 1", "--duration", "8s"]
@@ -284,6 +285,7 @@ def test_the_smallest_buffer(tmp_path: Path) -> None:
         assert (tmp_path / "out" / name).stat().st_size > 100
 
 
+@pytest.mark.nightly
 def test_energy_is_a_goal_and_a_limit(tmp_path: Path) -> None:
     """Ends and links get models, and records are exact; both kinds of queue cost about the same for each MB."""
     advice = ask(tmp_path / "out", "energy 1, latency 1", ["energy < 100"], traffic="bulk 2").advice

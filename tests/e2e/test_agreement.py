@@ -7,6 +7,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from e2e_command import finished, netwarp, start, wait_for, wait_until_gone
 from e2e_scenarios import dumbbell
 from netwarp.store.run_status import RunStatus
@@ -56,6 +57,7 @@ def test_one_that_cannot_be_changed_does_not_stop_the_others(tmp_path: Path) -> 
     assert len(finished(tmp_path / "r" / "small-uml")) == 1
 
 
+@pytest.mark.nightly
 def test_a_disturbed_run_is_repeated_and_replaced(tmp_path: Path) -> None:
     scenario = tmp_path / "s.toml"
     scenario.write_text(dumbbell(duration="1s", name="small"))

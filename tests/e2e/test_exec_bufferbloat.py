@@ -139,7 +139,7 @@ def check_samples(run: RunDir, own: Path) -> None:
         assert found.count(0) >= 0.9 * len(found), (name, found)
 
 
-@pytest.mark.parametrize(("maxq", "offload"), [(100, False), (40, True)])
+@pytest.mark.parametrize(("maxq", "offload"), [(100, False), pytest.param(40, True, marks=pytest.mark.nightly)])
 def test_the_script_agrees_with_the_shipped_scenario(maxq: int, offload: bool, tmp_path: Path) -> None:
     """Window, queue, RTT and goodput, over whole periods of the sawtooth.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from e2e_command import Answer, netwarp, wait_until_gone
 from e2e_runs import only_run
 
@@ -44,6 +45,7 @@ def _run(tmp_path: Path, *words: str) -> Answer:
     )
 
 
+@pytest.mark.nightly
 def test_a_fork_bomb_fills_the_memory(tmp_path: Path) -> None:
     ends_a_program(tmp_path, "sh", "-c", SHELLS)
 

@@ -63,6 +63,7 @@ def test_a_shell_script_with_namespaces(server: str, client: str, wanted: str, t
     assert re.search(wanted, (made / "command.out").read_text())
 
 
+@pytest.mark.nightly
 def test_a_nest_script(tmp_path: Path) -> None:
     """NeST of PyPI, with flows of iperf3. It looks for netem's distributions where only other systems have them."""
     script = f"""

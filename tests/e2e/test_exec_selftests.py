@@ -8,7 +8,10 @@ import pytest
 
 from bench.selftests import TESTS, run_twice, unpack
 
-FAST = ("fq_band_pktlimit.sh", "icmp.sh", "ip6_gre_headroom.sh", "reuseaddr_ports_exhausted.sh", "txtimestamp.sh")
+FAST = (
+    *("fq_band_pktlimit.sh", "icmp.sh", "ip6_gre_headroom.sh", "reuseaddr_ports_exhausted.sh"),
+    pytest.param("txtimestamp.sh", marks=pytest.mark.nightly),
+)
 
 
 @pytest.fixture(scope="module")

@@ -130,6 +130,7 @@ measure ping loaded
 """
 
 
+@pytest.mark.nightly
 def test_flent(tmp_path: Path) -> None:
     """Its tests that need no netperf: 20 ms to the nanosecond, and up to 100 frames more in a queue that TCP fills."""
     (tmp_path / "work").mkdir()

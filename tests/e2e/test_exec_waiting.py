@@ -61,6 +61,7 @@ def test_what_computes_is_not_interrupted(tmp_path: Path, computes: Path) -> Non
     assert answer.out == "148933 0 0\n", answer.err
 
 
+@pytest.mark.nightly
 def test_what_counts_how_often_it_has_asked_is_not_proven(tmp_path: Path, computes: Path) -> None:
     script = f"{computes} nobody & sleep 0.001; {computes} counts 1000000"
     answer = execute(tmp_path, "result", script, "--time-limit", "50s")

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from bench.planted import plant
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", [0, *(pytest.param(one, marks=pytest.mark.nightly) for one in (1, 2))])
 def test_a_planted_difference_is_found_at_its_packet(tmp_path: Path, number: int) -> None:
     tried = plant(number, tmp_path)
     assert tried.right, tried

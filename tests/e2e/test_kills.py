@@ -13,8 +13,8 @@ from bench.kills import KINDS, SCENARIO, Blow, S, blows, strike
 from bench.repeats import run_once
 
 TRIES = 2
-FEW = ("kill", "stop", "term", "segv")
-"""One signal of each way that a process takes one; `make nightly` has all."""
+FEW = ("kill", "stop", "term")
+"""Signals that end a process at once, let it wait, or let it clean up; `make nightly` has all."""
 CHILDREN = ("ptraced_child", "check_ptrace")
 """The kernel's functions that report a missing child of its start: Linux 6.12, 6.1."""
 

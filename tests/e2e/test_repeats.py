@@ -4,7 +4,8 @@ from pathlib import Path
 
 from bench.repeats import SCENARIO, repeats, run_once
 
-REPEATS = 20
+REPEATS = 8
+"""Four sizes of memory, on a quiet machine and on a busy one."""
 
 
 def test_repeats_are_the_same_to_the_byte(tmp_path: Path) -> None:

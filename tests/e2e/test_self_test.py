@@ -31,6 +31,7 @@ def test_the_network_has_some_of_every_record() -> None:
     assert {"packets", "acks", "drops", "sockets", "datagrams", "pings", "flows", "interfaces"} <= tables & set(TABLES)
 
 
+@pytest.mark.nightly
 def test_other_bytes_and_a_kernel_without_digests_are_reported(tmp_path: Path) -> None:
     """In a copy of netwarp whose digests are others."""
     import shutil

@@ -472,6 +472,7 @@ def test_what_a_killed_login_left_is_swept_up_by_the_next(made: Hosts, tmp_path:
     assert "netwarp-live567890" in left and "netwarp-dead567890" not in left
 
 
+@pytest.mark.nightly
 def test_machines_are_held_against_virtual_time(made: Hosts, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     answer = made.run(

@@ -60,6 +60,7 @@ def test_what_ignores_losses_harms_and_cubic_does_not(tmp_path: Path) -> None:
     assert failures and all(str(name).startswith("latecomer") for name in failures)
 
 
+@pytest.mark.nightly
 def test_a_longer_queue_is_a_concern_and_codel_is_not(tmp_path: Path) -> None:
     options = ("--cases", "friendly", "--seeds", "2", "-o", "out", "--json")
     done = netwarp("suite", "aqm", "--queue", "codel", "--queue", "pfifo limit 8BDP", *options, cwd=tmp_path)
@@ -79,6 +80,7 @@ def test_a_longer_queue_is_a_concern_and_codel_is_not(tmp_path: Path) -> None:
     assert other.code == USAGE and "out holds another result" in other.words, other.words
 
 
+@pytest.mark.nightly
 def test_a_short_queue_helps_a_call_beside_a_download(tmp_path: Path) -> None:
     options = ("--cases", "long-tcp,pause", "--seeds", "1", "-o", "out", "--json")
     done = netwarp("suite", "media", "--queue", "pie", *options, cwd=tmp_path)

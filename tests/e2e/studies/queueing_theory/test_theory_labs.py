@@ -16,7 +16,9 @@ FRAME_MS = 1514 * 8 / 100e6 * 1e3
 QUEUES = {"md1": "M/D/1", "mm1": "M/G/1", "mm1k": "M/G/1/11"}
 
 
-@pytest.mark.parametrize("name", sorted(QUEUES))
+@pytest.mark.parametrize(
+    "name", [name if name == "mm1" else pytest.param(name, marks=pytest.mark.nightly) for name in sorted(QUEUES)]
+)
 def test_a_lab_of_theory_holds_at_every_load(tmp_path: Path, name: str) -> None:
     answer = netwarp("run", name, "--no-plots", "-o", tmp_path / "r")
     assert answer.code == 0, answer.err + answer.out

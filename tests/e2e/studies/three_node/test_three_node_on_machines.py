@@ -102,6 +102,7 @@ def test_its_tables_and_figures_are_those_of_virtual_time(study: tuple[Answer, P
     assert all((result / "plots" / f"{stem}.png").is_file() for stem in ("summary_plot", "pcap_plot"))
 
 
+@pytest.mark.nightly
 def test_the_studys_own_scripts_read_what_is_exported(study: tuple[Answer, Path], tmp_path: Path) -> None:
     answer = netwarp("export", study[1], "--format", "experiments", "-o", tmp_path)
     assert answer.code == 0, answer.err

@@ -112,7 +112,9 @@ def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path, start
 def test_a_hang_up_ends_it_and_leaves_no_part(tmp_path: Path, start: Start) -> None:
     """A closed terminal's signal; shells send it twice."""
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
+    ours = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a command whose caller ignores it, as nohup does, does so too
     process = start("run", scenario, "-o", result, "--no-plots", "-j", "1")
+    signal.signal(signal.SIGHUP, ours)
     wait_until(lambda: list(result.glob("runs/*.part")))
     os.kill(process.pid, signal.SIGHUP)
     os.kill(process.pid, signal.SIGHUP)

@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from netwarp.plots.colours import MAX_DISTINCT
+from netwarp.plots.look import current
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Values, Variant
 from netwarp.plots.timeseries.scale import y_places
-from netwarp.plots.turns import stretches_in_front
+from netwarp.plots.turns import LINE, LINE_IN_A_COLUMN, stretches_in_front
 
 MAX_ORDERED = 12
 """The most values with an order in one panel."""
@@ -57,7 +58,12 @@ def _in_turns(variants: Sequence[Variant], axes: FigureSpec) -> tuple[list[Varia
     kept = [at for at, owner in enumerate(owners) if owner in front]
     steps = axes.quantity.steps
     some, found = stretches_in_front(
-        [curves[at] for at in kept], [owners[at] for at in kept], axes.window, height, steps=steps
+        [curves[at] for at in kept],
+        [owners[at] for at in kept],
+        axes.window,
+        height,
+        steps=steps,
+        line=LINE_IN_A_COLUMN if current().narrow else LINE,
     )
     stretches = dict(zip(kept, some, strict=True))
     numbers = iter(range(len(curves)))

@@ -14,8 +14,8 @@ from netwarp.plots.timeseries.figure_spec import Curve, Values
 
 _SLOTS, _COLUMNS = 36, 12
 """The number of stretches of a panel, and of columns that are examined in each stretch."""
-_LINE = 0.009
-"""The width of a line, as a part of a panel's height."""
+LINE, LINE_IN_A_COLUMN = 0.009, 0.02
+"""The width of a line, as a part of a panel's height: in a figure as wide as a page, and in one as wide as a column."""
 _HIDDEN = 0.6
 """The part of a curve's ink from which it is hidden in a column, and the part of columns from which in a stretch."""
 
@@ -24,15 +24,22 @@ _Extents = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def stretches_in_front(
-    curves: Sequence[Curve], owners: Sequence[int], window: Stretch, heights: Stretch, *, steps: bool
+    curves: Sequence[Curve],
+    owners: Sequence[int],
+    window: Stretch,
+    heights: Stretch,
+    *,
+    steps: bool,
+    line: float = LINE,
 ) -> tuple[list[list[Stretch]], bool]:
     """The stretches in which each curve must be drawn again over later curves, and whether any curves coincide.
 
     `owners` tells which curves belong together and may hide each other. `heights` are the ends of the y axis, which is
-    linear in the values given (pass logarithms for a logarithmic one), as the x axis is in the times.
+    linear in the values given (pass logarithms for a logarithmic one), as the x axis is in the times. `line` is the
+    width of a line, as a part of the panel's height.
     """
     found: list[list[Stretch]] = [[] for _ in curves]
-    extents = [_extents(curve, window, heights, steps) for curve in curves]
+    extents = [_extents(curve, window, heights, steps, line) for curve in curves]
     together = False
     edges = np.linspace(*window, _SLOTS + 1)
     hides = {(one, other): _hidden(extents[one], extents[other]) for one, other in _pairs(owners)}
@@ -70,7 +77,7 @@ def _at(curve: Curve, times: Values, steps: bool) -> Values:
     return np.interp(times, curve.times, curve.values)
 
 
-def _extents(curve: Curve, window: Stretch, heights: Stretch, steps: bool) -> _Extents:
+def _extents(curve: Curve, window: Stretch, heights: Stretch, steps: bool, line: float) -> _Extents:
     """The lowest and highest ink of the curve in each column, in parts of the panel's height; NaN if it has none."""
     count = _SLOTS * _COLUMNS
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
@@ -90,7 +97,7 @@ def _extents(curve: Curve, window: Stretch, heights: Stretch, steps: bool) -> _E
     some = low <= high
     span = (heights[1] - heights[0]) or 1.0
     low, high = np.where(some, low, np.nan), np.where(some, high, np.nan)
-    return (low - heights[0]) / span - _LINE / 2, (high - heights[0]) / span + _LINE / 2
+    return (low - heights[0]) / span - line / 2, (high - heights[0]) / span + line / 2
 
 
 def _hidden(one: _Extents, other: _Extents) -> NDArray[np.float64]:

@@ -50,6 +50,7 @@ STAGES = [
     "values.fields",
     "traces",
     "studies",
+    "shipped",
     "modules.c_source",
     "modules.program",
     "modules.named",

@@ -52,20 +52,27 @@ def list_(*, json: Flag = False) -> int:
     with errors():
         from rich.table import Table
 
-        from netwarp.scenario import load_scenario, shipped_scenarios
+        from netwarp.shipped import shipped_scenarios, summary_in
         from netwarp.studies import registry
 
+        found = {name: summary_in(path) or _summary(name) for name, path in shipped_scenarios().items()}
         if json:
-            found = {name: load_scenario(name).summary for name in shipped_scenarios()}
             print_json([{"name": name, "summary": summary} for name, summary in found.items()])
             return OK
         for sentence in registry.unloadable():
             say(f"note: {sentence}", style="yellow")
         table = Table("scenario", "what it shows", box=None)
-        for name in shipped_scenarios():
-            table.add_row(name, load_scenario(name).summary)
+        for name, summary in found.items():
+            table.add_row(name, summary)
         stdout().print(table)
     return OK
+
+
+def _summary(name: str) -> str:
+    """The summary of a scenario, or the reason why it cannot be loaded. Raises ScenarioError."""
+    from netwarp.scenario import load_scenario
+
+    return load_scenario(name).summary
 
 
 def show(

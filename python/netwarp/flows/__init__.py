@@ -25,6 +25,7 @@ from netwarp.flows import (
 )
 from netwarp.flows.found import FOUND
 from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
+from netwarp.values.fields import OnDemand
 
 __all__ = ["KINDS", "Flow", "FlowBase", "FlowKind", "FlowPath", "flow_fields", "kind_of", "tools_with"]
 
@@ -52,7 +53,9 @@ KINDS: dict[str, FlowKind] = {
 if TYPE_CHECKING:
     Flow = FlowBase
 else:
-    Flow = Annotated[Union[tuple(kind.model for kind in KINDS.values())], Field(discriminator="tool")]  # noqa: UP007
+    _MODELS = {tool: kind.model for tool, kind in KINDS.items()}
+    _ANY = Annotated[Union[tuple(_MODELS.values())], Field(discriminator="tool")]  # noqa: UP007
+    Flow = Annotated[_ANY, OnDemand(_ANY, "tool", _MODELS)]
     """A flow of any kind; fields of other kinds are refused."""
 
 

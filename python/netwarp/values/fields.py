@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args
 
@@ -20,7 +20,7 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from netwarp.values import units
 from netwarp.values.json_values import JsonObject
@@ -46,11 +46,15 @@ else:
     class OnDemand:
         """A part of a scenario, `OnDemand[Link]`, whose validator is built when the first such part is validated.
 
-        Building a validator takes milliseconds, and a scenario has few kinds of parts; that of a command has none.
+        Building a validator takes milliseconds, and a scenario has few kinds of parts; that of a command has none. Of a
+        union whose `tag` names one of its `members`, only those are built that values name.
         """
 
-        def __init__(self, part: Any) -> None:
+        def __init__(self, part: Any, tag: str = "", members: Mapping[str, type[Model]] | None = None) -> None:
             self.part = part
+            self._tag = tag
+            self._members = members or {}
+            self._validators: dict[str, SchemaValidator] = {}
 
         def __class_getitem__(cls, part: Any) -> Any:
             return Annotated[part, cls(part)]
@@ -58,15 +62,32 @@ else:
         @cached_property
         def adapter(self) -> TypeAdapter[Any]:
             """The validator of the part."""
-            return TypeAdapter(self.part)
+            return TypeAdapter(_built(self.part))
 
         def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
             return core_schema.with_info_plain_validator_function(
-                lambda value, info: self.adapter.validate_python(value, context=info.context)
+                lambda value, info: self._validator(value).validate_python(value, context=info.context)
             )
+
+        def _validator(self, value: Any) -> TypeAdapter[Any] | SchemaValidator:
+            """What validates a value: of a tagged union, the member that it names, and with an unknown tag the union."""
+            tag = value.get(self._tag) if isinstance(value, dict) else None
+            if not isinstance(tag, str) or tag not in self._members:
+                return self.adapter
+            if tag not in self._validators:
+                member = {tag: _built(self._members[tag]).__pydantic_core_schema__}
+                self._validators[tag] = SchemaValidator(core_schema.tagged_union_schema(member, self._tag))
+            return self._validators[tag]
 
         def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
             return handler(core_schema.definitions_schema(self.adapter.core_schema, []))
+
+
+def _built(part: Any) -> Any:
+    """The part; if it is a model, with its validator built, which its serializer then need not build again."""
+    if isinstance(part, type) and issubclass(part, BaseModel):
+        part.model_rebuild()
+    return part
 
 
 def about(

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from netwarp.scenario.model.exec_scenario import ExecScenario
 from netwarp.scenario.model.paths import keys_or_reason, parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml
+from netwarp.shipped import own_scenarios, shipped_scenarios
 from netwarp.studies import registry
 from netwarp.studies.base import StudyError
 from netwarp.values.files import read_file
@@ -38,21 +38,9 @@ _CASES = "cases."
 """The prefix of a setting's path that replaces values of cases."""
 
 
-def shipped_scenarios() -> dict[str, Path]:
-    """The scenarios that come with netwarp and with installed studies: name → file, sorted by the file's name."""
-    found = registry.scenarios() | _own_scenarios()
-    return dict(sorted(found.items(), key=lambda one: one[1].name))
-
-
-def _own_scenarios() -> dict[str, Path]:
-    """The shipped scenarios that do not belong to a study."""
-    folder = Path(str(resources.files("netwarp") / "scenarios"))
-    return {file.stem: file for file in folder.glob("*.toml")}
-
-
 def _shipped(name: str) -> Path | None:
     """The shipped scenario of this name; studies are searched last. Raises StudyError if several offer it."""
-    return _own_scenarios().get(name) or registry.scenario(name)
+    return own_scenarios().get(name) or registry.scenario(name)
 
 
 def load_scenario(source: str | Path, settings: Sequence[str] = (), *, typed: Sequence[str] | None = None) -> Scenario:

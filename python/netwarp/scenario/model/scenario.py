@@ -77,7 +77,7 @@ class Scenario(Model):
         refused=[{}],
         min_length=1,
     )
-    flows: dict[Name, OnDemand[Flow]] = about("Traffic: groups of flows by name.", refused=[{}], default_factory=dict)
+    flows: dict[Name, Flow] = about("Traffic: groups of flows by name.", refused=[{}], default_factory=dict)
     modules: tuple[OnDemand[ModuleField], ...] = about(
         "Kernel modules of your own, loaded before the network is built, for `queue` and `cc`: C files, or "
         "directories with a Kbuild, each as a path or as a table with `file` and `parameters`. See "

@@ -22,7 +22,7 @@ def own_scenarios() -> dict[str, Path]:
 
 
 def summary_in(path: Path) -> str | None:
-    """The summary of a shipped scenario, as its file has it; None if it cannot be read, or has none."""
+    """The summary in the file of a shipped scenario; None if it cannot be read, or has none."""
     try:
         summary = tomllib.loads(path.read_text(encoding="utf-8")).get("summary")
     except (OSError, ValueError):

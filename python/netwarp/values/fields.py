@@ -70,7 +70,7 @@ else:
             )
 
         def _validator(self, value: Any) -> TypeAdapter[Any] | SchemaValidator:
-            """What validates a value: of a tagged union, the member that it names, and with an unknown tag the union."""
+            """The validator of a value: that of the member which its tag names, or of the union if it is unknown."""
             tag = value.get(self._tag) if isinstance(value, dict) else None
             if not isinstance(tag, str) or tag not in self._members:
                 return self.adapter

@@ -5,7 +5,7 @@
 its unit (`_ns _us _ms _bytes _pkts _bps`). Times are nanoseconds from the run's start (t0).
 """
 
-from netwarp.store.codes import QUIC_EVENTS, RATE_STATES, USAGES
+from netwarp.store.codes import PLAYBACK_STATES, QUIC_EVENTS, RATE_STATES, USAGES
 from netwarp.store.kernel_tables import (
     ACKS,
     ARRIVALS,
@@ -256,6 +256,48 @@ OBJECTS = Table(
     ),
 )
 
+SEGMENTS = Table(
+    "segments",
+    "one segment that a player of a video requested; times are from t0",
+    "agent, exact, where there are video flows",
+    (
+        column("flow_id", "u32", "", "the flow's number in the lab"),
+        column("segment", "u32", "", "its number in the video, from 0"),
+        column("level", "u8", "", "the number of its bitrate in the ladder, from 0"),
+        column("bitrate_bps", "u64", "bit/s", "its bitrate in the ladder"),
+        column("bytes", "u64", "bytes", "its content, without headers"),
+        column("requested_ns", "i64", "ns", "when its request was handed to the connection"),
+        column("first_byte_ns", "i64?", "ns", "when the head of its response was there; or absent"),
+        column("end_ns", "i64?", "ns", "when its last byte could be read; absent if it never could"),
+        column("buffer_ns", "i64", "ns", "playback in the buffer when its bitrate was decided"),
+        column(
+            "buffer_end_ns",
+            "i64?",
+            "ns",
+            "the same at its end, with this segment; absent if it was not there, or the viewer had left",
+        ),
+        column("throughput_bps", "f64?", "bit/s", "its bytes over the time from its request to its end"),
+        column(
+            "expected_bps",
+            "f64?",
+            "bit/s",
+            "the throughput that its bitrate was decided for; absent if the player looks at none, or had seen none",
+        ),
+    ),
+)
+
+PLAYBACK = Table(
+    "playback",
+    "one stretch of time in which the playback of a video was in one state; times are from t0",
+    "agent, exact, where there are video flows",
+    (
+        column("flow_id", "u32", "", "the flow's number in the lab"),
+        column("state", "u8", "", listed_codes(PLAYBACK_STATES)),
+        column("start_ns", "i64", "ns", "when it began"),
+        column("end_ns", "i64?", "ns", "when it ended; absent: it lasted until the flow's end"),
+    ),
+)
+
 WIRES = Table(
     "wires",
     "one direction of a link and its packets, from the set-up of the lab to the end of the run",
@@ -364,6 +406,8 @@ TABLES: dict[str, Table] = {
         TRANSFERS,
         PAGES,
         OBJECTS,
+        SEGMENTS,
+        PLAYBACK,
         WIRES,
         SYSCTLS,
         MACHINE,

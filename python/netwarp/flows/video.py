@@ -51,8 +51,8 @@ class VideoFlow(WebFlow):
 
     tool: Literal["video"] = about(TOOL, "video")
     player: Literal["buffer", "rate", "hybrid"] = about(
-        "What decides the bitrate of the next segment: the level of the buffer (`buffer`, BBA-0), the throughput of the "
-        "last five segments (`rate`), or both, by model predictive control (`hybrid`, RobustMPC).",
+        "What decides the bitrate of the next segment: the level of the buffer (`buffer`, BBA-0), the throughput of "
+        "the last five segments (`rate`), or both, by model predictive control (`hybrid`, RobustMPC).",
         "buffer",
         refused=["bola"],
         default="hybrid",
@@ -139,8 +139,8 @@ class VideoFlow(WebFlow):
         elif self._startup > (holds := self.buffer // self.segment * self.segment):
             yield (
                 "startup",
-                f"the buffer of {format_duration(self.buffer)} holds whole segments of {format_duration(holds)}, so that "
-                f"playback would never begin; lower `startup`, or raise `buffer`",
+                f"the buffer of {format_duration(self.buffer)} holds whole segments of {format_duration(holds)}, so "
+                "that playback would never begin; lower `startup`, or raise `buffer`",
             )
         for name, player in _OF_PLAYERS.items():
             if getattr(self, name) is not None and self.player != player:

@@ -123,11 +123,11 @@ VIDEO_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "qoe_mbps",
-        "a quality score, QoE_lin of X. Yin, A. Jindal, V. Sekar, B. Sinopoli: A Control-Theoretic Approach for Dynamic "
-        "Adaptive Video Streaming over HTTP (SIGCOMM 2015), per segment: (sum of bitrates − λ × sum of the differences "
-        "between each two in turn − μ × time without playback, stalled or starting) / segments, with λ = 1 and μ = 3 "
-        'Mbit/s for each second, the paper\'s weights "balanced". A second of waiting costs as much as a segment of 3 '
-        "Mbit/s gives",
+        "a quality score, QoE_lin of X. Yin, A. Jindal, V. Sekar, B. Sinopoli: A Control-Theoretic Approach for "
+        "Dynamic Adaptive Video Streaming over HTTP (SIGCOMM 2015), for each segment: (sum of bitrates − λ × sum of "
+        "the differences between each two in turn − μ × time without playback, stalled or starting) / segments, with "
+        'λ = 1 and μ = 3 Mbit/s for each second, the paper\'s weights "balanced". A second of waiting costs as much '
+        "as a segment of 3 Mbit/s gives",
         "segments",
         "`segments`, `playback`",
         better=HIGHER,

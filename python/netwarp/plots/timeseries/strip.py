@@ -162,9 +162,7 @@ def phase_legend(figure: Figure, bars: Iterable[Bar], x: float, y: float, *, bes
     `beside`."""
     shown = {bar.kind for bar in bars}
     families = {title: colours for title, colours in _FAMILIES.items() if shown & colours.keys()}
-    handles = [
-        Patch(facecolor=colour, label=kind) for colours in families.values() for kind, colour in colours.items()
-    ]
+    handles = [Patch(facecolor=colour, label=kind) for colours in families.values() for kind, colour in colours.items()]
     legend = figure.legend(
         handles=handles,
         title=", ".join(families) if beside else None,

@@ -51,7 +51,7 @@ def test_start_up_takes_handshakes_and_the_segments_of_the_threshold(runs: Runs)
     for n, (name, (_, handshakes)) in enumerate(VERSIONS.items()):
         (start_ns, end_ns), *_ = table(run, "playback", name).select("start_ns", "end_ns").rows()
         assert start_ns == n * SECOND
-        sent = packets.filter(pl.col("dequeue_ns").is_between(start_ns, end_ns))["packet_bytes"].sum()
+        sent = int(packets.filter(pl.col("dequeue_ns").is_between(start_ns, end_ns))["packet_bytes"].sum())
         least_ns = (handshakes + 2) * 2 * 2 * MS + sent * 8e3 / 10
         assert sent > 2 * 4 * 800e3 / 8
         assert 0 < end_ns - start_ns - least_ns < 3 * MS, name
@@ -141,7 +141,7 @@ def test_sizes_vary_around_those_of_the_bitrate_alike_at_each(three: RunDir) -> 
     for player in PLAYERS:
         rows = table(three, "segments", player)
         factors = rows.select(pl.col("bytes") * 8 / (pl.col("bitrate_bps") * 4)).to_series()
-        assert factors.log().std() == pytest.approx(0.3, rel=0.5)  # type: ignore[arg-type]
+        assert factors.log().std() == pytest.approx(0.3, rel=0.5)
         assert factors.n_unique() == rows.height
         segments = rows.drop_nulls("end_ns")
         seen = segments["bytes"] * 8e9 / (segments["end_ns"] - segments["requested_ns"])

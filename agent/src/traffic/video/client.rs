@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 
-use super::log::{Decision, Watched};
+use super::log::{BITS_NS, Decision, Watched, throughput_bps};
 use super::player::{Player, Situation};
 use crate::lab::Flow;
 use crate::traffic::draws::Draws;
@@ -15,8 +15,6 @@ use crate::traffic::http::pages::Planned;
 use crate::traffic::http::session::{Place, Session, has_timed_out};
 use crate::traffic::open_loop::arrivals::SIZES;
 use crate::traffic::threads::lock;
-
-const BITS_NS: f64 = 8e9;
 
 /// What plays a video.
 pub struct Client {
@@ -143,9 +141,4 @@ impl Client {
         }
         Ok(true)
     }
-}
-
-/// The throughput of a segment, from its request to its last byte, in bit/s.
-pub fn throughput_bps(bytes: u64, sent_ns: i64, end_ns: i64) -> f64 {
-    bytes as f64 * BITS_NS / (end_ns - sent_ns).max(1) as f64
 }

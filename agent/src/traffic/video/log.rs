@@ -2,11 +2,13 @@
 
 use anyhow::Result;
 
-use super::client::throughput_bps;
 use super::playback::Playback;
 use super::player::Choice;
 use crate::traffic::http::log::Log;
 use crate::traffic::video_records::{Period, Segment, VideoRecords};
+
+/// Bytes in a nanosecond, in bit/s.
+pub const BITS_NS: f64 = 8e9;
 
 /// The decision on a segment, with what was in the buffer; in time of playback.
 pub struct Decision {
@@ -67,4 +69,9 @@ impl Watched {
         }
         Ok(())
     }
+}
+
+/// The throughput of a segment, from its request to its last byte, in bit/s.
+pub fn throughput_bps(bytes: u64, sent_ns: i64, end_ns: i64) -> f64 {
+    bytes as f64 * BITS_NS / (end_ns - sent_ns).max(1) as f64
 }

@@ -97,8 +97,14 @@ def as_written(value: Any, title: str) -> Any:
         return Jitter(**value).words()
     if isinstance(value, dict):
         value = value["mean"]
+    if isinstance(value, list):
+        return [_quantity(one, title) for one in value]
+    return _quantity(value, title)
+
+
+def _quantity(value: Any, title: str) -> Any:
     if title == "rate":
-        return [format_rate(one) for one in value] if isinstance(value, list) else format_rate(value)
+        return format_rate(value)
     if title.startswith("duration"):
         return format_duration(value) if value else "0s"
     return format_percent(value) if title == "percentage" else value

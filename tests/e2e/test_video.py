@@ -152,8 +152,8 @@ def test_sizes_vary_around_those_of_the_bitrate_alike_at_each(three: RunDir) -> 
 def short(runs: Runs) -> RunDir:
     """Videos that end before the run does."""
     text = (
-        film("five", "segments = 5", 'startup = "12s"')
-        + film("two", "segments = 2", 'startup = "12s"')
+        film("five", "segments = 5", 'bitrates = ["500kbit"]', 'startup = "12s"')
+        + film("two", "segments = 2", 'bitrates = ["500kbit"]', 'startup = "12s"')
         + film("rate", 'player = "rate"', 'segment = "1s"', "segments = 12")
     )
     return runs(pair(text, delay="10ms", duration="25s"))

@@ -11,7 +11,7 @@ from netwarp.flows import KINDS, FlowPath
 from netwarp.flows.video import VideoFields, VideoFlow
 from netwarp.stats.weighting import Window
 from netwarp.store.codes import PlaybackState
-from netwarp.store.schemas import SEGMENTS
+from netwarp.store.web_tables import SEGMENTS
 
 ENDS = {"from": "h1", "to": "h2", "tool": "video"}
 PATH = FlowPath(mtu=1500, rate_bps=10**7)

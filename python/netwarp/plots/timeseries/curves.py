@@ -69,7 +69,8 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
 
 
 def _phases(run: RunDir, flows: Sequence[FlowData]) -> dict[str, list[Bar]]:
-    """The phases of the first flow of each name that has any."""
+    """The phases of the first flow of each name that has any; under no name those of the first flow with BBR, which
+    queues and links show."""
     of_bbr = flow_phases(run, flows)
     groups: dict[str, list[Bar]] = {}
     for data in flows:
@@ -77,6 +78,7 @@ def _phases(run: RunDir, flows: Sequence[FlowData]) -> dict[str, list[Bar]]:
             continue
         if spans := of_bbr.get(data.flow.name):
             groups[data.flow.group] = [Bar(span.phase.value, span.start_s, span.end_s) for span in spans]
+            groups.setdefault("", groups[data.flow.group])
         elif data.video is not None:
             groups[data.flow.group] = [Bar(*one) for one in playback_spans(data.video)]
     return groups

@@ -27,8 +27,8 @@ class PlottedRun:
     named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
 
     def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
-        """The phases to draw below a quantity: of its own flows, or where it has none, of the first there are."""
-        return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
+        """The phases to draw below a quantity: of its own flows, or where it has none, those that concern all."""
+        return self.phases.get(quantity.group, ())
 
 
 @dataclass(frozen=True)

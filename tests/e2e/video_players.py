@@ -1,4 +1,4 @@
-"""The players of videos once more, by their papers: what a player decides from what is recorded of earlier segments."""
+"""The players of videos once more, by their papers: decisions from the records of earlier segments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Decision = tuple[int, float | None]
 
 
 def decisions(own: Mapping[str, Any], segments: pl.DataFrame) -> Iterator[Decision]:
-    """What the player of these fields of a lab decides for each of these segments, in bit/s."""
+    """Decide each of these segments as the player with these fields of a lab does, in bit/s."""
     ladder: Sequence[int] = own["bitrates_bps"]
     seen: list[float] = []
     errors: list[float] = []

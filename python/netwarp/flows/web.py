@@ -1,4 +1,4 @@
-"""What flows over HTTP have in common: the version, TLS, and the congestion control of both ends."""
+"""The common part of flows over HTTP: the version, TLS, and the congestion control of both ends."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ const BACKLOG: i32 = 4096;
 /// Streams of one direction: HTTP/3 needs three (RFC 9114, section 6.2).
 const STREAMS: u16 = 100;
 
-/// What both ends need to know.
+/// The settings of both ends.
 pub struct Web<'a> {
     pub version: Version,
     /// TLS over TCP.
@@ -55,7 +55,7 @@ pub struct Ends {
     server: Option<End>,
 }
 
-/// What the client's thread has.
+/// The means of the client's thread.
 pub struct Client {
     pub connector: Rc<Connector>,
     pub timers: Timers,
@@ -202,7 +202,7 @@ fn quic_server(setup: &Setup, web: &Web, account: &Shared) -> Result<Option<End>
     End::start(name, end, Arc::clone(account), run).map(Some)
 }
 
-/// What the client's thread needs to begin.
+/// The sockets with which the client's thread begins.
 enum Sockets {
     Tcp(Ports, Option<Arc<rustls::ClientConfig>>),
     Quic(Box<(Driver, resumption::Settings)>),
@@ -272,7 +272,7 @@ fn sockets(setup: &Setup, web: &Web, ending: &Ending) -> Result<Sockets> {
     Ok(Sockets::Quic(Box::new((driver, client))))
 }
 
-/// What a thread watches.
+/// The sockets that a thread watches.
 enum Watched {
     Tcp(Rc<Reactor>),
     Quic(Rc<Endpoint>),

@@ -16,7 +16,7 @@ use crate::traffic::http::session::{Place, Session, has_timed_out};
 use crate::traffic::open_loop::arrivals::SIZES;
 use crate::traffic::threads::lock;
 
-/// What plays a video.
+/// The player of a video with its connection.
 pub struct Client {
     pub end: ends::Client,
     pub fields: VideoFields,

@@ -1,4 +1,4 @@
-//! What has been decided and played, until it is written at the run's end.
+//! The decisions and the playback, until they are written at the run's end.
 
 use anyhow::Result;
 

@@ -6,9 +6,9 @@
 
 /// Segments that it looks ahead.
 const HORIZON: u32 = 5;
-/// What a change of the bitrate by 1 Mbit/s costs, in Mbit/s of one segment: the paper's λ, "balanced".
+/// The cost of a change of the bitrate by 1 Mbit/s, in Mbit/s of one segment: the paper's λ, "balanced".
 const SWITCH: f64 = 1.0;
-/// What a second of stalls costs, in Mbit/s of one segment: the paper's μ, "balanced".
+/// The cost of a second of stalls, in Mbit/s of one segment: the paper's μ, "balanced".
 const STALL: f64 = 3.0;
 
 /// The player; times in s.
@@ -18,7 +18,7 @@ pub struct Hybrid {
     pub most_s: f64,
 }
 
-/// What does not change while it looks ahead.
+/// The conditions that do not change while it looks ahead.
 struct Ahead<'a> {
     player: &'a Hybrid,
     bitrates: &'a [f64],

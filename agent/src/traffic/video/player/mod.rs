@@ -13,10 +13,10 @@ use crate::traffic::fields::VideoFields;
 
 const NS_PER_S: f64 = 1e9;
 
-/// What is known before a segment is requested.
+/// The state before a segment is requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation {
-    /// What is in the buffer, in time of playback.
+    /// The level of the buffer, in time of playback.
     pub buffer_ns: i64,
     /// The number, in the ladder, of the bitrate of the segment before; None before the first.
     pub previous: Option<usize>,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Segments that are remembered.
 const REMEMBERED: usize = 5;
 
-/// What a player has seen.
+/// The throughputs that a player has seen.
 #[derive(Debug, Default)]
 pub struct Past {
     /// In bit/s, the latest last.

@@ -18,8 +18,8 @@ from netwarp.values.constants import NS_PER_S
 SWITCH_COST = 1.0
 STALL_COST_MBPS = 3.0
 """The costs of a change of the bitrate by 1 Mbit/s, and of a second without playback, in QoE_lin, in Mbit/s of one
-segment: λ = 1 and μ = μs = 3000 kbit/s, the weights "balanced" (X. Yin, A. Jindal, V. Sekar, B. Sinopoli: A Control-Theoretic
-Approach for Dynamic Adaptive Video Streaming over HTTP, SIGCOMM 2015, sections 3.3 and 7.1)."""
+segment: λ = 1 and μ = μs = 3000 kbit/s, the weights "balanced" (X. Yin, A. Jindal, V. Sekar, B. Sinopoli: A
+Control-Theoretic Approach for Dynamic Adaptive Video Streaming over HTTP, SIGCOMM 2015, sections 3.3 and 7.1)."""
 _PER_MBPS = 1e6
 
 

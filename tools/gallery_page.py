@@ -72,6 +72,11 @@ _GROUPS = {
             "http.md",
             "lab-page-loads",
         ),
+        "video-players": Exhibit(
+            "Which bitrate does a player of video choose beside a download, and does it get its share?",
+            "video.md",
+            "lab-video-players",
+        ),
         "coexistence": Exhibit(
             "What share does one BBR flow take from one to ten CUBIC flows?",
             "labs/coexistence-matrix.md",

@@ -135,6 +135,7 @@ SOURCES = {
         metric="flow.page_load_ms",
         axes="flows.page.version,links.line.loss",
     ),
+    "lab-video-players": Source("video-players", "video-bitrate-video--bfifo-limit-125000"),
     "lab-calls": Source(
         "calls", "flow.mos-speech-by-bottleneck-queue-bar", metric="flow.mos", axes="links.bottleneck.queue"
     ),

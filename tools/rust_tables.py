@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netwarp.store.codes import FATES, QUIC_EVENTS, RATE_STATES, USAGES
+from netwarp.store.codes import FATES, PLAYBACK_STATES, QUIC_EVENTS, RATE_STATES, USAGES
 from netwarp.store.schemas import CLOCKS, SOCKETS, TABLES
 from netwarp.store.table import Column, Table
 
@@ -23,6 +23,7 @@ VALUES = {
 CODES: Mapping[str, tuple[str, Mapping[Any, str]]] = {
     "fate": ("The fate of a packet in a queue (`packets.arrows`).", FATES),
     "usage": ("The use of a path that an over-use detector sees (`rate_control.arrows`).", USAGES),
+    "playback_state": ("The state of a video's playback (`playback.arrows`).", PLAYBACK_STATES),
     "quic_event": ("An event of a QUIC sender (`quic_acks.arrows`).", QUIC_EVENTS),
     "rate_state": ("The state of a rate control (`rate_control.arrows`).", RATE_STATES),
 }

@@ -25,6 +25,16 @@ pub mod usage {
     pub const UNDER: u8 = 2;
 }
 
+/// The state of a video's playback (`playback.arrows`).
+pub mod playback_state {
+    /// Waiting for its first segments
+    pub const STARTING: u8 = 0;
+    /// Playing
+    pub const PLAYING: u8 = 1;
+    /// Stalled: the buffer ran empty
+    pub const STALLED: u8 = 2;
+}
+
 /// An event of a QUIC sender (`quic_acks.arrows`).
 pub mod quic_event {
     /// An acknowledgement
@@ -341,6 +351,28 @@ tables! {
         first_byte_ns: Option<i64> = Int64Builder, true, "ns", "when the head of its response was there";
         end_ns: Option<i64> = Int64Builder, true, "ns", "when its last byte could be read";
         bytes: u64 = UInt64Builder, false, "bytes", "its content, without headers";
+    }
+    /// `segments.arrows`: one segment that a player of a video requested; times are from t0 (agent, exact, where there are video flows).
+    segments {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        segment: u32 = UInt32Builder, false, "", "its number in the video, from 0";
+        level: u8 = UInt8Builder, false, "", "the number of its bitrate in the ladder, from 0";
+        bitrate_bps: u64 = UInt64Builder, false, "bit/s", "its bitrate in the ladder";
+        bytes: u64 = UInt64Builder, false, "bytes", "its content, without headers";
+        requested_ns: i64 = Int64Builder, false, "ns", "when its request was handed to the connection";
+        first_byte_ns: Option<i64> = Int64Builder, true, "ns", "when the head of its response was there; or absent";
+        end_ns: Option<i64> = Int64Builder, true, "ns", "when its last byte could be read; absent if it never could";
+        buffer_ns: i64 = Int64Builder, false, "ns", "playback in the buffer when its bitrate was decided";
+        buffer_end_ns: Option<i64> = Int64Builder, true, "ns", "the same at its end, with this segment; absent if it was not there, or the viewer had left";
+        throughput_bps: Option<f64> = Float64Builder, true, "bit/s", "its bytes over the time from its request to its end";
+        expected_bps: Option<f64> = Float64Builder, true, "bit/s", "the throughput that its bitrate was decided for; absent if the player looks at none, or had seen none";
+    }
+    /// `playback.arrows`: one stretch of time in which the playback of a video was in one state; times are from t0 (agent, exact, where there are video flows).
+    playback {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        state: u8 = UInt8Builder, false, "", "0 waiting for its first segments, 1 playing, 2 stalled: the buffer ran empty";
+        start_ns: i64 = Int64Builder, false, "ns", "when it began";
+        end_ns: Option<i64> = Int64Builder, true, "ns", "when it ended; absent: it lasted until the flow's end";
     }
     /// `wires.arrows`: one direction of a link and its packets, from the set-up of the lab to the end of the run (agent, at the end of the run).
     wires {

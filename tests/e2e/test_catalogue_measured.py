@@ -21,6 +21,7 @@ FLOWS: Mapping[str, str] = {
     "poisson": 'tool = "poisson"\nrate = "300kbit"',
     "quic": 'tool = "quic"',
     "http": 'tool = "http"\nthink = "500ms"',
+    "film": 'tool = "video"\nplayer = "rate"\nsegment = "500ms"\nbitrates = ["10kbit", "20kbit"]',
     "media": 'tool = "media"\ncontrol = "gcc"\ncount = 2',
     "speech": 'tool = "media"\ncodec = "g711"',
     "on_off": 'tool = "on_off"\nrate = "300kbit"\non = "1s"\noff = "1s"',

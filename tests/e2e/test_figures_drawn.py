@@ -75,6 +75,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "quic-vs-tcp": UNWARMED,
     "rate-step": (*UNWARMED, "--set", 'duration="6s"'),
     "page-loads": ("--set", 'duration="10s"'),
+    "video-players": (*UNWARMED, "--set", 'duration="50s"', "--sweep", 'flows.video.player=["rate"]'),
     "tuners": (*BRIEF, "--sweep", 'run.tuner=["default", "small-buffers", "fq"]'),
 }
 """Changes that make each short; the full three-node studies run iperf3, which takes minutes, and draw the same

@@ -68,6 +68,7 @@ PARTS = {
     "tcp-vs-udp": [*ANOTHER],
     "tuners": [*ANOTHER],
     "calls": [*ANOTHER],
+    "video-players": [*ANOTHER, *sweep("flows.video.player", "rate", "hybrid")],
     "web-search": [*ANOTHER],
 }
 # Other tests make the whole of these: test_theory_labs.py, test_three_node_study.py. Their expectations are for more

@@ -179,6 +179,7 @@ _OF_OTHER_RUNS = {
     "rate_control",  # of adaptive media: test_media.py
     *("quic_acks", "quic_arrivals"),  # of QUIC: test_quic.py
     *("pages", "objects"),  # of HTTP: test_http.py
+    *("segments", "playback"),  # of videos: test_video.py
     "queue_states",  # of queues that a scenario names: test_queue_states.py
     *("namespaces", "devices", "disciplines", "endpoints"),  # of commands
 }

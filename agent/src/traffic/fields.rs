@@ -174,6 +174,8 @@ pub struct HttpFields {
     pub tls: bool,
     /// of both ends: the kernel's, or quinn's for HTTP/3
     pub cc: String,
+    /// of HTTP/3: UDP's payload of every full packet
+    pub datagram_size_bytes: u32,
     /// of HTTP/1.1 for each page, at most
     pub most_connections: u16,
     pub document_bytes: u64,
@@ -206,10 +208,45 @@ pub struct HttpFields {
     pub interval_ns: Option<i64>,
     /// listed arrivals, from the flow's start
     pub times_ns: Vec<i64>,
-    /// of HTTP/3: UDP's payload of every full packet
-    pub datagram_size_bytes: u32,
     /// how long before its start first connections fetch session tickets; None: it does not resume
     pub resume_ahead_ns: Option<i64>,
+}
+
+/// The fields of a video and its player in the lab; the agent draws sizes from the seed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct VideoFields {
+    /// tcp, or udp for HTTP/3
+    pub protocol: String,
+    /// 1.1, 2 or 3
+    pub version: String,
+    /// TLS 1.3 over TCP; HTTP/3 always has it
+    pub tls: bool,
+    /// of both ends: the kernel's, or quinn's for HTTP/3
+    pub cc: String,
+    /// of HTTP/3: UDP's payload of every full packet
+    pub datagram_size_bytes: u32,
+    /// buffer, rate or hybrid
+    pub player: String,
+    /// the ladder, which rises
+    pub bitrates_bps: Vec<u64>,
+    /// playback in a segment
+    pub segment_ns: i64,
+    /// of the video; None: until the flow's end
+    pub segments: Option<u32>,
+    /// deviation of the logarithm of segments' sizes; 0: their bitrate's
+    pub size_sigma: f64,
+    /// the most playback in the buffer
+    pub buffer_ns: i64,
+    /// in the buffer when playback begins, and when it goes on after a stall
+    pub startup_ns: i64,
+    /// of the player buffer: below it the lowest bitrate
+    pub reservoir_ns: i64,
+    /// of the player buffer: above both the highest bitrate
+    pub cushion_ns: i64,
+    /// of the player rate: the share of the throughput that a bitrate may have
+    pub safety: f64,
 }
 
 /// The options of iperf3 in the lab, from which the agent makes its command line.

@@ -12,6 +12,7 @@ use super::quic_records::QuicRecords;
 use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
 use super::transfers::Transfers;
+use super::video_records::VideoRecords;
 use crate::lab::Flow;
 use crate::machine::programs::ProgramRoot;
 use crate::network::{Namespace, Network};
@@ -49,6 +50,7 @@ pub struct Tables {
     pub rate_control: Arc<Mutex<RateControl>>,
     pub quic: Arc<Mutex<QuicRecords>>,
     pub http: Arc<Mutex<HttpRecords>>,
+    pub video: Arc<Mutex<VideoRecords>>,
     pub transfers: Arc<Mutex<Transfers>>,
 }
 

@@ -39,6 +39,8 @@ mod tcp;
 mod threads;
 mod transfers;
 mod udp;
+mod video;
+mod video_records;
 mod watch;
 
 use std::path::Path;
@@ -56,6 +58,7 @@ use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
 use self::threads::lock;
 use self::transfers::Transfers;
+use self::video_records::VideoRecords;
 use crate::lab::{Flow, Lab};
 use crate::machine::changes::Kept;
 use crate::machine::programs::ProgramRoot;
@@ -77,6 +80,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("open_loop", open_loop::prepare),
     ("quic", quic::prepare),
     ("http", http::prepare),
+    ("video", video::prepare),
     ("iperf3", iperf3::prepare),
     ("ping", ping::prepare),
     (command::TOOL, command::prepare),
@@ -97,6 +101,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         rate_control: Arc::new(Mutex::new(RateControl::new(dir))),
         quic: Arc::new(Mutex::new(QuicRecords::new(dir))),
         http: Arc::new(Mutex::new(HttpRecords::new(dir))),
+        video: Arc::new(Mutex::new(VideoRecords::new(dir))),
         transfers: Arc::new(Mutex::new(Transfers::create(dir)?)),
     };
     let programs: Vec<String> = lab
@@ -182,6 +187,7 @@ impl Flows {
         lock(&self.tables.rate_control).finish()?;
         lock(&self.tables.quic).finish()?;
         lock(&self.tables.http).finish()?;
+        lock(&self.tables.video).finish()?;
         lock(&self.tables.transfers).finish()?;
         Ok(kept)
     }

@@ -22,6 +22,7 @@ from netwarp.flows import (
     quic,
     request,
     sctp,
+    video,
 )
 from netwarp.flows.found import FOUND
 from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
@@ -43,6 +44,7 @@ KINDS: dict[str, FlowKind] = {
         open_loop,
         quic,
         http,
+        video,
         iperf3,
         ping,
         command,

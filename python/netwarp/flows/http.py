@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from netwarp.flows.arrivals import ArrivalsField, expected_arrivals
-from netwarp.flows.kind import TOOL, CongestionControl, FlowKind, FlowPath, Transport
-from netwarp.flows.options import given_options
-from netwarp.flows.quic import QuicControl
+from netwarp.flows.kind import TOOL, FlowPath
 from netwarp.flows.resumption import ahead_ns, unused_ahead
-from netwarp.flows.tcp import TcpFlow
 from netwarp.flows.transfer_size import TransferSize, TransferSizeField
-from netwarp.lab_format.objects import LabObject
+from netwarp.flows.web import WebFields, WebFlow, WebKind
 from netwarp.lab_format.own_fields import OwnFields
 from netwarp.lab_format.quantities import Share, Text, Time, UInt32, UInt64, Yes, meaning
-from netwarp.values.constants import UDP_HEADER_BYTES
 from netwarp.values.fields import (
     Distribution,
     DurationDistribution,
@@ -34,19 +30,10 @@ _Count = Annotated[int, Field(strict=True, ge=0, le=1000)]
 _Some = Annotated[int, Field(strict=True, ge=1, le=1000)]
 
 
-def _version(value: object) -> object:
-    """A version that is written as a number, as on a command line: 1.1, 2 or 3."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HttpFields(LabObject):
+class HttpFields(WebFields):
     """The fields of a client of HTTP and its server in the lab; the agent draws times and sizes from the seed."""
 
-    protocol: Annotated[Text, meaning("tcp, or udp for HTTP/3")]
-    version: Annotated[Text, meaning("1.1, 2 or 3")]
-    tls: Annotated[Yes, meaning("TLS 1.3 over TCP; HTTP/3 always has it")]
-    cc: Annotated[Text, meaning("of both ends: the kernel's, or quinn's for HTTP/3")]
     most_connections: Annotated[_Some, meaning("of HTTP/1.1 for each page, at most")]
     document_bytes: UInt64
     objects: Annotated[_Count, meaning("of a page, beside its document")]
@@ -64,40 +51,18 @@ class HttpFields(LabObject):
     poisson: Annotated[Yes, meaning("a Poisson process; otherwise regular or listed")]
     interval_ns: Annotated[Time | None, meaning("mean time between arrivals; null: they are listed")]
     times_ns: Annotated[tuple[Time, ...], meaning("listed arrivals, from the flow's start")]
-    datagram_size_bytes: Annotated[UInt32, meaning("of HTTP/3: UDP's payload of every full packet")]
     resume_ahead_ns: Annotated[
         Time | None,
         meaning("how long before its start first connections fetch session tickets; null: it does not resume"),
     ]
 
 
-class HttpFlow(TcpFlow):
+class HttpFlow(WebFlow):
     """Loads of pages, each a document and the objects that it names: the agent's own client on `from` and server on
     `to`, of the libraries hyper and h3 ([http.md](http.md)). Each page has connections of its own, as a first visit
     has. `duration` is the time in which pages begin; they may go on until the run ends."""
 
     tool: Literal["http"] = about(TOOL, "http")
-    version: Annotated[Literal["1.1", "2", "3"], BeforeValidator(_version)] = about(
-        "The version of HTTP: 1.1 with several connections over TCP, 2 with one, or 3 with one over QUIC.",
-        "3",
-        refused=["1.0"],
-        default="2",
-    )
-    tls: bool = about(
-        "Whether HTTP/1.1 is encrypted (TLS 1.3); HTTP/2 and HTTP/3 always are.",
-        False,
-        refused=["no"],
-        beside={"version": "1.1"},
-        default=True,
-        strict=True,
-    )
-    cc: CongestionControl = about(
-        "The congestion control of both ends: any that the kernel or one of `modules` provides; with HTTP/3 one of "
-        "quinn's, `cubic`, `newreno` or `bbr`.",
-        "bbr",
-        refused=["BBR"],
-        default="cubic",
-    )
     connections: int = about(
         "The most connections of a page with HTTP/1.1; browsers have 6. Other versions have one.",
         4,
@@ -173,44 +138,24 @@ class HttpFlow(TcpFlow):
         default=None,
     )
 
-    @property
-    def has_own_control(self) -> bool:
-        """Whether it is quinn's: with HTTP/3."""
-        return self.version == "3"
-
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check what versions have, and that a rate is given."""
-        if not self.tls and self.version != "1.1":
-            yield "tls", f'HTTP/{self.version} is always encrypted here; leave `tls` out, or write version = "1.1"'
+        yield from super().problems()
         if self.arrivals is not None and self.arrivals.process == "poisson" and self.arrivals.interval_ns is None:
             yield "arrivals", 'has no rate; write one, such as "poisson 2/s"'
         if self.arrivals is not None and self.think.mean:
             yield "think", "pages begin when `arrivals` says; leave one of the two out"
         yield from unused_ahead(self)
-        if self.has_own_control:
-            yield from self._problems_of_quic()
-        elif self.zero_rtt:
+        if not self.has_own_control and self.zero_rtt:
             yield "zero_rtt", 'only HTTP/3 resumes connections here; write version = "3", or leave `zero_rtt` out'
-
-    def _problems_of_quic(self) -> Iterator[tuple[str, str]]:
-        controls = get_args(QuicControl)
-        if self.cc not in controls:
-            known = ", ".join(controls)
-            yield "cc", f"HTTP/3 has quinn's congestion controls, {known}; choose one, or another version of HTTP"
-        for option, _ in given_options(self):
-            if "udp" not in option.transports:
-                yield option.name, "is an option of TCP, and HTTP/3 is over UDP; leave it out, or choose version 2"
-        if ahead := ahead_ns(self):
+        elif ahead := ahead_ns(self):
             yield from self.too_early("zero_rtt", ahead, "fetches its session tickets", "resume_ahead")
 
     def lab_fields(self, path: FlowPath) -> HttpFields:
         """What is loaded and when, with the size of HTTP/3's datagrams."""
         when = self.arrivals
         return HttpFields(
-            protocol="udp" if self.has_own_control else "tcp",
-            version=self.version,
-            tls=self.tls,
-            cc=self.cc,
+            **self.web_fields(path),
             most_connections=self.connections if self.version == "1.1" else 1,
             document_bytes=self.document,
             objects=self.objects,
@@ -228,7 +173,6 @@ class HttpFlow(TcpFlow):
             poisson=when is not None and when.process == "poisson",
             interval_ns=None if when is None else when.interval_ns,
             times_ns=() if when is None else when.times_ns,
-            datagram_size_bytes=path.mtu - self.ip_header_bytes - UDP_HEADER_BYTES,
             resume_ahead_ns=ahead_ns(self),
         )
 
@@ -245,12 +189,8 @@ class HttpFlow(TcpFlow):
         return None if pages == float("inf") else size * pages
 
 
-class _HttpKind(FlowKind):
-    """A kind whose transport depends on the version of HTTP."""
-
-    def transport_of(self, lab_fields: OwnFields) -> Transport:
-        """UDP for HTTP/3, otherwise TCP."""
-        return "udp" if lab_fields.get("protocol") == "udp" else "tcp"
+class _HttpKind(WebKind):
+    """A kind whose connections are those of pages."""
 
     def connections_of(self, lab_fields: OwnFields) -> int:
         """Those of one page, or more if several pages may be under way."""

@@ -193,6 +193,8 @@ class FlowKind:
     (`quic_acks`, `quic_arrivals`)."""
     pages: bool = False
     """Whether it loads pages over HTTP, which `pages` and `objects` record."""
+    video: bool = False
+    """Whether it plays a video, which `segments` and `playback` record."""
     poisson_arrivals: bool = False
     """Whether its packets are a Poisson process."""
     found: bool = False

@@ -140,7 +140,7 @@ def _stream(name: str, sizes: Sizes) -> _Stream:
     offered = flow.offered_bytes(path, active_ns)
     transport = kind.transport_of(own)
     is_tcp = transport in (None, "tcp", "sctp")
-    acknowledges = is_tcp or kind.quic or kind.pages
+    acknowledges = is_tcp or kind.quic or kind.pages or kind.video
     frame_bytes = flow.frame_bytes(path)
     return _Stream(
         name,

@@ -43,6 +43,21 @@ class RateState(IntEnum):
 RATE_STATES = {RateState.HOLD: "hold", RateState.INCREASE: "increase", RateState.DECREASE: "decrease"}
 
 
+class PlaybackState(IntEnum):
+    """The state of a video's playback: `playback.arrows`, column `state`."""
+
+    STARTING = 0
+    PLAYING = 1
+    STALLED = 2
+
+
+PLAYBACK_STATES = {
+    PlaybackState.STARTING: "waiting for its first segments",
+    PlaybackState.PLAYING: "playing",
+    PlaybackState.STALLED: "stalled: the buffer ran empty",
+}
+
+
 class QuicEvent(IntEnum):
     """An event that a QUIC sender's congestion control saw: `quic_acks.arrows`, column `event`."""
 

@@ -1,5 +1,5 @@
 """The tables of a run directory: columns, Arrow types, units and meanings, which are stated only here, in
-`kernel_tables.py` and in the modules of columns.
+`kernel_tables.py`, in `web_tables.py` and in the modules of columns.
 
 `make generate` makes the agent's `tables.rs` and `docs/records.md` from them. A column's name is the kernel's, then
 its unit (`_ns _us _ms _bytes _pkts _bps`). Times are nanoseconds from the run's start (t0).
@@ -22,6 +22,7 @@ from netwarp.store.kernel_tables import (
 )
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.table import INTERFACE, TIME, Table, column, listed_codes
+from netwarp.store.web_tables import OBJECTS, PAGES, PLAYBACK, SEGMENTS
 
 SOCKETS = Table("sockets", "one TCP socket at one instant", "agent, sampled over NETLINK_SOCK_DIAG", SOCKET_COLUMNS)
 
@@ -215,47 +216,6 @@ TRANSFERS = Table(
     ),
 )
 
-PAGES = Table(
-    "pages",
-    "one page that a client of HTTP began to load",
-    "agent, exact, where there are HTTP flows",
-    (
-        column("flow_id", "u32", "", "the flow's number in the lab"),
-        column("page", "u32", "", "its number in the flow, from 0"),
-        column("start_ns", "i64", "ns", "when its load began, before there was a connection, from t0"),
-        column("connected_ns", "i64?", "ns", "when its first connection could send requests, from t0; or absent"),
-        column(
-            "first_byte_ns",
-            "i64?",
-            "ns",
-            "when the head of the document's response was there, from t0; or absent",
-        ),
-        column("end_ns", "i64?", "ns", "when the last byte of its last object arrived, from t0; or absent"),
-        column("objects", "u32", "", "its objects, the document included"),
-        column("bytes", "u64", "bytes", "their content, without headers"),
-        column("connections", "u32", "", "connections that it opened"),
-    ),
-)
-
-OBJECTS = Table(
-    "objects",
-    "one object of a page; times are from t0, and absent if that never happened",
-    "agent, exact, where there are HTTP flows",
-    (
-        column("flow_id", "u32", "", "the flow's number in the lab"),
-        column("page", "u32", "", "the page's number in the flow"),
-        column("object", "u32", "", "its number in the page: 0 is the document"),
-        column("parent", "u32?", "", "the object that names it; absent for the document"),
-        column("urgency", "u8", "", "of its request (RFC 9218): 0 is the most urgent, 3 the default"),
-        column("connection", "u32?", "", "the page's connection that carries it, from 0"),
-        column("known_ns", "i64?", "ns", "when the client knew of it: its parent was complete"),
-        column("sent_ns", "i64?", "ns", "when its request was handed to a connection"),
-        column("first_byte_ns", "i64?", "ns", "when the head of its response was there"),
-        column("end_ns", "i64?", "ns", "when its last byte could be read"),
-        column("bytes", "u64", "bytes", "its content, without headers"),
-    ),
-)
-
 WIRES = Table(
     "wires",
     "one direction of a link and its packets, from the set-up of the lab to the end of the run",
@@ -364,6 +324,8 @@ TABLES: dict[str, Table] = {
         TRANSFERS,
         PAGES,
         OBJECTS,
+        SEGMENTS,
+        PLAYBACK,
         WIRES,
         SYSCTLS,
         MACHINE,

@@ -1,24 +1,21 @@
 //! The client: loads pages, one after the other or as they arrive.
 
 use std::cell::RefCell;
-use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 
+use super::ends;
 use super::pages::{Pages, Planned};
-use super::session::{Connector, Place, Session, Way};
-use super::tasks::Timers;
+use super::session::{Place, Session, Way, has_timed_out};
 use crate::lab::Flow;
 use crate::traffic::draws::Draws;
 use crate::traffic::fields::HttpFields;
 use crate::traffic::open_loop::arrivals::{When, times};
-use crate::traffic::quic::account::{Ending, Shared};
 use crate::traffic::threads::lock;
 
 /// The stream of the flow's seed that its pauses are drawn from.
@@ -29,31 +26,30 @@ const FIRST: usize = 2;
 
 /// What loads pages.
 pub struct Client {
-    pub connector: Rc<Connector>,
-    pub timers: Timers,
+    pub end: ends::Client,
     pub fields: HttpFields,
     pub flow: Flow,
     pub t0_ns: i64,
     pub pages: RefCell<Pages>,
-    pub account: Shared,
-    pub ending: Arc<Ending>,
 }
 
 impl Client {
     /// Loads all pages.
     pub async fn run(self: Rc<Self>) {
         if let Err(e) = self.load_all().await {
-            lock(&self.account).error.get_or_insert(format!("{e:#}"));
+            lock(&self.end.account)
+                .error
+                .get_or_insert(format!("{e:#}"));
         }
     }
 
     async fn load_all(self: &Rc<Self>) -> Result<()> {
         let start_ns = self.t0_ns + self.flow.start_ns;
         if let Some(ahead_ns) = self.fields.resume_ahead_ns {
-            self.timers.sleep_until(start_ns - ahead_ns).await;
+            self.end.timers.sleep_until(start_ns - ahead_ns).await;
             self.fetch_tickets(start_ns).await?;
         }
-        self.timers.sleep_until(start_ns).await;
+        self.end.timers.sleep_until(start_ns).await;
         let most = self.fields.pages.map_or(usize::MAX, |pages| pages as usize);
         match self.fields.closed {
             true => self.load_in_turn(most).await,
@@ -65,15 +61,16 @@ impl Client {
         let mut draws = Draws::with_stream(self.flow.seed, PAUSES);
         let (mean, shape) = (self.fields.think_ns as f64, self.fields.think_distribution);
         for _ in 0..most {
-            if self.ending.is_stopped() {
+            if self.end.ending.is_stopped() {
                 break;
             }
             if !self.load().await {
                 break; // the next page would fail as well, and without a pause at the same instant
             }
             let pause_ns = draws.value(mean, shape) as i64;
-            let log = &self.connector.log;
-            self.timers
+            let log = &self.end.connector.log;
+            self.end
+                .timers
                 .sleep_until(self.t0_ns + log.now_ns() + pause_ns)
                 .await;
         }
@@ -87,12 +84,12 @@ impl Client {
             times_ns: self.fields.times_ns.clone(),
         };
         for after_ns in times(self.flow.seed, self.flow.duration_ns, &when).take(most) {
-            self.timers.sleep_until(start_ns + after_ns).await;
-            if self.ending.is_stopped() {
+            self.end.timers.sleep_until(start_ns + after_ns).await;
+            if self.end.ending.is_stopped() {
                 break;
             }
             let client = Rc::clone(self);
-            self.connector.spawner.start(async move {
+            self.end.connector.spawner.start(async move {
                 client.load().await;
             })?;
         }
@@ -103,10 +100,10 @@ impl Client {
     /// error.
     async fn load(&self) -> bool {
         let plan = self.pages.borrow_mut().draw();
-        let page = self.connector.log.begin(&plan);
+        let page = self.end.connector.log.begin(&plan);
         match self.load_page(page, &plan).await {
             Err(e) if !has_timed_out(&e) => {
-                let mut account = lock(&self.account);
+                let mut account = lock(&self.end.account);
                 account.error.get_or_insert(format!("page {page}: {e:#}"));
                 false
             }
@@ -115,8 +112,8 @@ impl Client {
     }
 
     async fn load_page(&self, page: usize, plan: &[Planned]) -> Result<()> {
-        self.connector.log.know(page, 0);
-        let session = self.connector.session(page).await?;
+        self.end.connector.log.know(page, 0);
+        let session = self.end.connector.session(page).await?;
         let mut under_way = FuturesUnordered::new();
         under_way.push(self.fetch(&session, plan, Place { page, object: 0 }));
         while let Some(fetched) = under_way.next().await {
@@ -132,53 +129,43 @@ impl Client {
 
     /// Fetches an object, and returns its number.
     async fn fetch(&self, session: &Session, plan: &[Planned], at: Place) -> Result<usize> {
-        let log = &self.connector.log;
+        let log = &self.end.connector.log;
         log.know(at.page, at.object);
         let planned = *plan
             .get(at.object)
             .context("an object that its page lacks")?;
-        self.connector.fetch(session, planned, at).await?;
-        *lock(&self.account).received_bytes.get_or_insert(0) += planned.bytes;
+        self.end.connector.fetch(session, planned, at).await?;
+        *lock(&self.end.account).received_bytes.get_or_insert(0) += planned.bytes;
         Ok(at.object)
     }
 
     /// Fetches the first session tickets, until the flow's start. If there is none by then, the first page cannot begin:
     /// it is not complete when the run ends, or the flow has failed once a ticket is there.
     async fn fetch_tickets(&self, start_ns: i64) -> Result<()> {
-        let Way::Quic(quic) = &self.connector.way else {
+        let Way::Quic(quic) = &self.end.connector.way else {
             bail!("only QUIC resumes connections");
         };
         for _ in 0..FIRST {
-            let (quic, to) = (Rc::clone(quic), self.connector.to);
-            self.connector.spawner.start(async move {
+            let (quic, to) = (Rc::clone(quic), self.end.connector.to);
+            self.end.connector.spawner.start(async move {
                 // The flow's start shows whether there is a ticket.
                 let _ = quic.fetch_tickets(to).await;
             })?;
         }
-        let (ticket, start) = (pin!(quic.ticket()), pin!(self.timers.sleep_until(start_ns)));
+        let (ticket, start) = (
+            pin!(quic.ticket()),
+            pin!(self.end.timers.sleep_until(start_ns)),
+        );
         let Either::Right(((), late)) = select(ticket, start).await else {
             return Ok(());
         };
         let plan = self.pages.borrow_mut().draw();
-        let page = self.connector.log.begin(&plan);
-        self.connector.log.know(page, 0);
+        let page = self.end.connector.log.begin(&plan);
+        self.end.connector.log.know(page, 0);
         late.await;
         bail!(
             "the first connection had no session ticket when the flow began, so that nothing could leave in 0-RTT; make \
              `resume_ahead` longer: a ticket takes two round trips"
         )
     }
-}
-
-/// Whether TCP gave up because its peer did not answer.
-fn has_timed_out(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| {
-            let of_h2 = cause
-                .downcast_ref::<h2::Error>()
-                .and_then(h2::Error::get_io);
-            of_h2.or_else(|| cause.downcast_ref::<io::Error>())
-        })
-        .any(|cause| cause.kind() == io::ErrorKind::TimedOut)
 }

@@ -10,13 +10,14 @@ use crate::traffic::http_records::{HttpRecords, Object, Page};
 use crate::traffic::threads::lock;
 
 /// One object; times are from t0.
-struct ObjectLog {
-    planned: Planned,
+#[derive(Clone, Copy)]
+pub struct ObjectLog {
+    pub planned: Planned,
     connection: Option<u32>,
     known_ns: Option<i64>,
-    sent_ns: Option<i64>,
-    first_byte_ns: Option<i64>,
-    end_ns: Option<i64>,
+    pub sent_ns: Option<i64>,
+    pub first_byte_ns: Option<i64>,
+    pub end_ns: Option<i64>,
 }
 
 /// One page; times are from t0.
@@ -48,22 +49,28 @@ impl Log {
 
     /// Notes that a page begins, and returns its number.
     pub fn begin(&self, objects: &[Planned]) -> usize {
-        let unknown = |planned: &Planned| ObjectLog {
-            planned: *planned,
-            connection: None,
-            known_ns: None,
-            sent_ns: None,
-            first_byte_ns: None,
-            end_ns: None,
-        };
         let mut pages = lock(&self.pages);
         pages.push(PageLog {
             start_ns: self.now_ns(),
             connected_ns: None,
             connections: 0,
-            objects: objects.iter().map(unknown).collect(),
+            objects: objects.iter().copied().map(ObjectLog::new).collect(),
         });
         pages.len() - 1
+    }
+
+    /// Notes that a page has one more object, and returns its number.
+    pub fn add(&self, page: usize, planned: Planned) -> usize {
+        self.on_page(page, |one| {
+            one.objects.push(ObjectLog::new(planned));
+            one.objects.len() - 1
+        })
+    }
+
+    /// The object of this number, if the page has it.
+    pub fn object(&self, page: usize, object: usize) -> Option<ObjectLog> {
+        let pages = lock(&self.pages);
+        pages.get(page)?.objects.get(object).copied()
     }
 
     /// Notes that a page opens a connection, and returns its number.
@@ -180,6 +187,17 @@ impl PageLog {
 }
 
 impl ObjectLog {
+    fn new(planned: Planned) -> Self {
+        Self {
+            planned,
+            connection: None,
+            known_ns: None,
+            sent_ns: None,
+            first_byte_ns: None,
+            end_ns: None,
+        }
+    }
+
     fn row(&self, flow_id: u32, page: u32, object: u32) -> Object {
         Object {
             flow_id,

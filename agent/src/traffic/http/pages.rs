@@ -19,6 +19,17 @@ pub struct Planned {
     pub urgency: u8,
 }
 
+impl Planned {
+    /// An object that no other names, without urgency.
+    pub fn alone(bytes: u64) -> Self {
+        Self {
+            bytes,
+            parent: None,
+            urgency: USUAL,
+        }
+    }
+}
+
 /// Draws pages one after the other.
 pub struct Pages {
     document_bytes: u64,
@@ -49,11 +60,7 @@ impl Pages {
 
     /// The next page.
     pub fn draw(&mut self) -> Vec<Planned> {
-        let mut page = vec![Planned {
-            bytes: self.document_bytes,
-            parent: None,
-            urgency: USUAL,
-        }];
+        let mut page = vec![Planned::alone(self.document_bytes)];
         for number in 0..self.objects {
             page.push(Planned {
                 bytes: self.sizes.draw(&mut self.draws),

@@ -198,6 +198,19 @@ impl Connector {
     }
 }
 
+/// Whether TCP gave up because its peer did not answer.
+pub fn has_timed_out(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| {
+            let of_h2 = cause
+                .downcast_ref::<h2::Error>()
+                .and_then(h2::Error::get_io);
+            of_h2.or_else(|| cause.downcast_ref::<std::io::Error>())
+        })
+        .any(|cause| cause.kind() == std::io::ErrorKind::TimedOut)
+}
+
 fn check<B>(response: &Response<B>) -> Result<()> {
     let status = response.status();
     ensure!(status == StatusCode::OK, "the server answered {status}");

@@ -6,6 +6,7 @@ from netwarp.analysis.catalogue.http_entries import HTTP_ENTRIES
 from netwarp.analysis.catalogue.media_entries import MEDIA_ENTRIES
 from netwarp.analysis.catalogue.quic_entries import QUIC_ENTRIES
 from netwarp.analysis.catalogue.sender_entries import SENDER_ENTRIES
+from netwarp.analysis.catalogue.video_entries import VIDEO_ENTRIES
 
 _SPREAD = "mean, percentiles and maximum of "
 _RTT = Axis("RTT", "ms")
@@ -20,7 +21,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "its receiver counted / the time in which it did "
         "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
         "between samples. Absent for a transport whose receivers' kernel counts nothing: exact records count TCP, UDP, "
-        "UDP-Lite and SCTP. Of QUIC it is the data of streams, of "
+        "UDP-Lite and SCTP. Of QUIC it is the data of streams, over "
         "HTTP what reaches the client's sockets, with what TLS and HTTP add, and of HTTP/3 whole datagrams",
         "bytes; for a group of flows, all payload / the time from the first one's start to the last one's end",
         "`arrivals`; `datagrams`; `quic_arrivals`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
@@ -206,4 +207,5 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     *MEDIA_ENTRIES,
     *QUIC_ENTRIES,
     *HTTP_ENTRIES,
+    *VIDEO_ENTRIES,
 )

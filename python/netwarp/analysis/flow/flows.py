@@ -27,6 +27,7 @@ from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
 from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, quic_metrics
 from netwarp.analysis.flow.senders import Sender, load_senders
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
+from netwarp.analysis.flow.video import Video, load_videos, video_metrics
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.queue.queue_transit import Transits, load_transits, passage_metrics
 from netwarp.flows import kind_of
@@ -60,6 +61,7 @@ class FlowData:
     rate_control: RateControl | None = None
     quic: Quic | None = None
     pages: Pages | None = None
+    video: Video | None = None
     lost_of: tuple[int, int] | None = None  # lost datagrams and their total, for datagrams without numbers
 
     @property
@@ -207,7 +209,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out.
     """
     description = run.description
-    quics, pages = load_quic(run), load_pages(run)
+    quics, pages, videos = load_quic(run), load_pages(run), load_videos(run)
     senders = load_senders(run, description.flows) | {n: one.sender for n, one in quics.items() if one.sender}
     senders |= load_logged(run)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
@@ -251,6 +253,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 rate_control=controls.get(flow.id),
                 quic=quics.get(flow.id),
                 pages=pages.get(flow.id),
+                video=videos.get(flow.id),
                 lost_of=losses.get(flow.id),
             )
         )
@@ -323,6 +326,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         "media_rate_mbps_mean": target_mean_mbps([(c, data.window) for data in flows if (c := data.rate_control)]),
         **quic_metrics([begun for data in flows if (begun := data.handshake()) is not None]),
         **page_metrics([(data.pages, data.window) for data in flows if data.pages is not None]),
+        **video_metrics([(data.video, data.window) for data in flows if data.video is not None]),
         **_transfer_metrics(flows),
         **completion_metrics([found for data in flows if (found := data.completions()) is not None]),
         **passage_metrics([data.transits for data in flows if data.transits is not None]),

@@ -39,6 +39,8 @@ _TIMES: Mapping[str, Sequence[str]] = {
     "transfers": ["start_ns", "end_ns"],
     "pages": ["start_ns", "connected_ns", "first_byte_ns", "end_ns"],
     "objects": ["known_ns", "sent_ns", "first_byte_ns", "end_ns"],
+    "segments": ["requested_ns", "first_byte_ns", "end_ns"],
+    "playback": ["start_ns", "end_ns"],
 }
 """The columns with times by the clock of the node that wrote them."""
 _OWN = ("run.json", OUTCOME)

@@ -1,4 +1,4 @@
-"""One run over time: each quantity as curves, reduced to the resolution of a figure, and BBR's phases."""
+"""One run over time: each quantity as curves, reduced to the resolution of a figure, and the phases of its flows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ import numpy as np
 
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.phases import flow_phases
+from netwarp.analysis.flow.video import playback_spans
 from netwarp.plots import look
 from netwarp.plots.legibility import MAX_LINES
 from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
@@ -24,7 +25,8 @@ _MAX_BINS = 600
 
 @dataclass(frozen=True)
 class RunCurves:
-    """One run's curves by quantity (one for each flow; for queues the requested one), and its first BBR flow's phases.
+    """One run's curves by quantity (one for each flow; for queues the requested one), and the phases of the first
+    flow of each name: those of BBR, or of a video's playback.
 
     If more flows have one name than can be told apart, the curve is their median and `bands` their spread. `named`
     holds quantities with several named curves of one run.
@@ -62,13 +64,24 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
             found[quantity] = [_known(median)]
         else:
             found[quantity] = [_reduced(curve) for curve in some]
-    phases = flow_phases(run, flows)
+    named = dict(found for kind in KINDS for found in kind.named(source))
+    return RunCurves(found, _phases(run, flows), bands, named)
+
+
+def _phases(run: RunDir, flows: Sequence[FlowData]) -> dict[str, list[Bar]]:
+    """The phases of the first flow of each name that has any; under no name those of the first flow with BBR, which
+    queues and links show."""
+    of_bbr = flow_phases(run, flows)
     groups: dict[str, list[Bar]] = {}
     for data in flows:
-        if data.flow.group not in groups and (spans := phases.get(data.flow.name)):
+        if data.flow.group in groups:
+            continue
+        if spans := of_bbr.get(data.flow.name):
             groups[data.flow.group] = [Bar(span.phase.value, span.start_s, span.end_s) for span in spans]
-    named = dict(found for kind in KINDS for found in kind.named(source))
-    return RunCurves(found, groups, bands, named)
+            groups.setdefault("", groups[data.flow.group])
+        elif data.video is not None:
+            groups[data.flow.group] = [Bar(*one) for one in playback_spans(data.video)]
+    return groups
 
 
 def chosen_flows(flows: Sequence[FlowData]) -> Sequence[FlowData]:

@@ -40,7 +40,7 @@ def overlay(spec: FigureSpec) -> Figure:
     spec, notes = legibility.in_turns(spec, alone=False)
     narrow = current().narrow
     handles = legend_handles(spec, style.width_in() - LEFT_IN if narrow else _LEGEND_IN)
-    phases = bool(strip.phase_rows(spec))
+    phases = [bar for _, _, bars in strip.phase_rows(spec) for bar in bars]
     right_in = RIGHT_IN if narrow else max(legend_in(spec, handles), 1.2 if phases else RIGHT_IN)
     panel_wide_in = style.width_in() - LEFT_IN - right_in
     strip_in = strip.height_in(spec, panel_wide_in)
@@ -66,9 +66,9 @@ def overlay(spec: FigureSpec) -> Figure:
     if strip_in:
         strip.draw_strip(figure, axes, spec, foot_in / height, strip_in / height)
     if phases and narrow:
-        strip.phase_legend(figure, left, (0.04 + below_in) / height, beside=False)
+        strip.phase_legend(figure, phases, left, (0.04 + below_in) / height, beside=False)
     elif phases:
-        strip.phase_legend(figure, box.x1 + 0.015, foot_in / height, beside=True)
+        strip.phase_legend(figure, phases, box.x1 + 0.015, foot_in / height, beside=True)
     figure.axes[-1].set_xlabel("time (s)")
     style.head(figure, spec.quantity.title, subtitle, left, spec.left_out)
     if handles and narrow:
@@ -120,7 +120,7 @@ def multiples(spec: FigureSpec) -> Figure:
     panels = spec.shown_alone
     second = None if own_axes or shows_log(spec) else spec.quantity.secondary_axis
     labels = [str(handle.get_label()) for handle in handles]
-    phases = any(variant.phases for panel in panels for variant in panel.variants)
+    phases = [bar for panel in panels for variant in panel.variants for bar in variant.phases]
     wide_in = style.width_in() - LEFT_IN - RIGHT_IN
     legend_high = style.legend_rows_in(labels, wide_in)
     columns = _columns(len(panels))
@@ -133,7 +133,7 @@ def multiples(spec: FigureSpec) -> Figure:
         own_axes=own_axes,
     )
     headings = [style.fitted(panel.heading, style.points(9.5), grid.width(), 2) for panel in panels]
-    heading_in = _HEADING_IN + 0.16 * any("\n" in heading for heading in headings) + 0.1 * phases
+    heading_in = _HEADING_IN + 0.16 * any("\n" in heading for heading in headings) + 0.1 * bool(phases)
     title, subtitle = _panel_words(spec, second, [*notes, *([legibility.OWN_AXES] if own_axes else [])])
     head_in = style.head_in(title, subtitle, LEFT_IN, spec.left_out)
     panel_in = style.tall(_PANEL_IN) * (2 if len(panels) == 1 else 1)
@@ -166,7 +166,7 @@ def multiples(spec: FigureSpec) -> Figure:
     axis = style.fitted(spec.quantity.axis, style.points(10), room_in)
     figure.text(0.06 / wide, middle, axis, rotation=90, va="center", ha="left")
     if phases:
-        strip.phase_legend(figure, LEFT_IN / wide, (0.05 + legend_high) / height, beside=False)
+        strip.phase_legend(figure, phases, LEFT_IN / wide, (0.05 + legend_high) / height, beside=False)
     if handles:
         style.legend_below(figure, handles, LEFT_IN / wide, 0.05, wide_in)
     style.head(figure, title, subtitle, LEFT_IN / wide, spec.left_out)

@@ -27,8 +27,8 @@ class PlottedRun:
     named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
 
     def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
-        """The phases to draw below a quantity: those of its flows; if it has none, the first phases of the figure."""
-        return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
+        """The phases to draw below a quantity: those of its own flows, or of all flows if it has none."""
+        return self.phases.get(quantity.group, ())
 
 
 @dataclass(frozen=True)

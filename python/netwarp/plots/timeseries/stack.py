@@ -60,7 +60,7 @@ def stacked(stack: Stack) -> Figure:
         panels[0].set_ylabel(_axis_words(columns[0][number], row_in))
         y -= _GAP_IN
     if phases:
-        strip.phase_legend(figure, min(_LEFT_IN, wide - _PHASES_IN) / wide, 0.05 / height, beside=False)
+        strip.phase_legend(figure, phases, min(_LEFT_IN, wide - _PHASES_IN) / wide, 0.05 / height, beside=False)
     style.head(figure, stack.title, subtitle, _LEFT_IN / wide, stack.left_out)
     figure.align_ylabels()
     return figure

@@ -1,6 +1,7 @@
-"""The strips below a figure over time: the rates of links, other changes by the scenario, and BBR's phases."""
+"""The strips below a figure over time: the rates of links, other changes by the scenario, and phases: BBR's, or those
+of a video's playback."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,8 +11,11 @@ from matplotlib.ticker import NullLocator
 from netwarp.plots import style
 from netwarp.plots.timeseries.figure_spec import Bar, FigureSpec, Schedule
 
-# Tints of netwarp's colours; ProbeBW, in which a flow is most of the time, is the palest.
-PHASE_COLOURS = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
+# Tints of netwarp's colours; that in which a flow is most of the time is the palest.
+_BBR = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
+_PLAYBACK = {"starting": "#E69F00", "playing": "#d3e3ee", "stalled": "#A61E4D"}
+_FAMILIES: Mapping[str, Mapping[str, str]] = {"BBR's phase": _BBR, "playback": _PLAYBACK}
+"""The colours of phases by their titles in legends."""
 ROW_IN = 0.2
 _GAP_IN = 0.08
 _MAX_ROWS = 6
@@ -147,18 +151,21 @@ def _take_ticks(axes: Axes, panel: Axes) -> None:
 
 def draw_bars(axes: Axes, bars: Sequence[Bar], middle: float) -> None:
     """Draw one row of phases, with its middle at `middle` on the y axis."""
-    for kind, colour in PHASE_COLOURS.items():
+    for kind, colour in (item for family in _FAMILIES.values() for item in family.items()):
         spans = [(bar.start_s, bar.end_s - bar.start_s) for bar in bars if bar.kind == kind]
         if spans:
             axes.broken_barh(spans, (middle - _SHARE / 2, _SHARE), facecolors=colour, linewidth=0)
 
 
-def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
-    """Draw the legend of phases, its lower left at (x, y) of the figure, in one line unless `beside`."""
-    handles = [Patch(facecolor=colour, label=kind) for kind, colour in PHASE_COLOURS.items()]
+def phase_legend(figure: Figure, bars: Iterable[Bar], x: float, y: float, *, beside: bool) -> None:
+    """Draw the legend of all phases of the kinds in `bars`, its lower left at (x, y) of the figure, in one line unless
+    `beside`."""
+    shown = {bar.kind for bar in bars}
+    families = {title: colours for title, colours in _FAMILIES.items() if shown & colours.keys()}
+    handles = [Patch(facecolor=colour, label=kind) for colours in families.values() for kind, colour in colours.items()]
     legend = figure.legend(
         handles=handles,
-        title="BBR's phase" if beside else None,
+        title=", ".join(families) if beside else None,
         loc="lower left",
         bbox_to_anchor=(x, y),
         borderaxespad=0,

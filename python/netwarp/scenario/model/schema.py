@@ -8,7 +8,7 @@ from typing import Any
 from netwarp.lab_format.wires.netem import Jitter, RandomLoss
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.views import known_views
-from netwarp.values.units import format_duration, format_percent
+from netwarp.values.units import format_duration, format_percent, format_rate
 
 _DIRECTED = "Directed_"
 _OF_A_NETWORK = ("nodes", "links")
@@ -60,7 +60,8 @@ def _clean(node: Any, definitions: Mapping[str, Any]) -> Any:
         for key, value in node.items()
         if not (key == "title" and str(value)[:1].isupper())
     }
-    if "default" in cleaned and (written := as_written(cleaned.pop("default"), title_of(cleaned))) is not None:
+    listed = title_of(cleaned.get("items", cleaned))
+    if "default" in cleaned and (written := as_written(cleaned.pop("default"), listed)) is not None:
         cleaned["default"] = written
     return cleaned
 
@@ -96,6 +97,14 @@ def as_written(value: Any, title: str) -> Any:
         return Jitter(**value).words()
     if isinstance(value, dict):
         value = value["mean"]
+    if isinstance(value, list):
+        return [_quantity(one, title) for one in value]
+    return _quantity(value, title)
+
+
+def _quantity(value: Any, title: str) -> Any:
+    if title == "rate":
+        return format_rate(value)
     if title.startswith("duration"):
         return format_duration(value) if value else "0s"
     return format_percent(value) if title == "percentage" else value

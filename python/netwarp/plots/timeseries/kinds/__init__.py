@@ -13,6 +13,7 @@ from netwarp.plots.timeseries.kinds import (
     rtt,
     stack,
     state,
+    video,
     window,
 )
 from netwarp.plots.timeseries.kinds.base import Kind
@@ -22,6 +23,7 @@ KINDS: tuple[Kind, ...] = (
     rtt.KIND,
     window.KIND,
     media.KIND,
+    video.KIND,
     state.KIND,
     queue.KIND,
     goodput.KIND,

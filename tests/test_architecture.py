@@ -265,13 +265,13 @@ def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> N
 def test_what_decides_a_result_is_in_its_digest(module: str, sources: tuple[str, ...]) -> None:
     """All modules that are loaded for making labs, or for computing metrics.
 
-    `common.words` is only for people, and `studies` finds scenarios, whose content counts in any case, and
+    `common.words` is only for people, `shipped` and `studies` find scenarios, whose content counts in any case, and
     views, which are made from the records afterwards.
     """
     code = f"import sys, {module}; print(*(m for m in sys.modules if m.startswith('netwarp.')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not any(name.split(".")[2] in STUDIES for name in loaded if name.count(".") > 1)
-    rooms = {source.removesuffix(".py") for source in sources} | {"studies"}
+    rooms = {source.removesuffix(".py") for source in sources} | {"shipped", "studies"}
     names = {name.removeprefix("netwarp.") for name in loaded} - {"common", "common.words"}
     assert {name for name in names if name.split(".")[0] not in rooms} == set()
 

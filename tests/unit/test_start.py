@@ -6,14 +6,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import pytest
+from netwarp.flows import Flow
+from netwarp.scenario import load_scenario
 from netwarp.scenario.model import Record, RunOptions, Scenario
 from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.model.exec_scenario import ExecScenario
 from netwarp.scenario.model.run import Capture
+from netwarp.shipped import shipped_scenarios, summary_in
 from netwarp.values.fields import Model, Spread
+from pydantic import Field, TypeAdapter, ValidationError
 
 OPTIONS = {RunOptions, Record, Capture}
 
@@ -34,6 +38,49 @@ def models_in(schema: Any) -> Iterator[type]:
     elif isinstance(schema, list | tuple):
         for inner in schema:
             yield from models_in(inner)
+
+
+def test_kinds_of_flow_that_a_scenario_does_not_have_are_not_built() -> None:
+    code = """
+from netwarp.flows import KINDS
+from netwarp.scenario import load_scenario
+load_scenario("bufferbloat")
+print(*sorted(tool for tool, kind in KINDS.items() if kind.model.__pydantic_complete__))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "bulk ping\n"
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [{"tool": "bulk", "from": 1}, {"tool": "bulk", "rate": "1mbit"}, {"tool": "nonsense"}, {"tool": 1}, {}, 7, None],
+)
+def test_a_flow_is_refused_as_by_a_union_of_all_kinds(flow: object) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(Flow).validate_python(flow)
+    union: Any = Annotated[get_args(Flow)[0], Field(discriminator="tool")]
+    with pytest.raises(ValidationError) as expected:
+        TypeAdapter(union).validate_python(flow)
+    assert refused.value.errors(include_url=False) == expected.value.errors(include_url=False)
+
+
+def test_scenarios_are_listed_without_validating_any() -> None:
+    code = """
+import sys
+from netwarp.cli import main
+try:
+    main()
+finally:
+    assert "pydantic" not in sys.modules, "loaded"
+"""
+    done = subprocess.run([sys.executable, "-c", code, "list"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bufferbloat" in done.stdout
+
+
+@pytest.mark.slow
+def test_summaries_are_listed_as_the_scenarios_have_them() -> None:
+    assert all(load_scenario(name).summary == summary_in(path) for name, path in shipped_scenarios().items())
 
 
 def test_the_parser_is_loaded_after_what_has_to_be_set_before_loading() -> None:

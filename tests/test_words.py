@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tools.words import findings
 
 
+@pytest.mark.slow
 def test_no_word_comes_back() -> None:
     assert list(findings()) == []
 

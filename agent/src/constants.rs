@@ -32,6 +32,14 @@ pub const RTP_HEADER_BYTES: u32 = 12;
 /// The smallest payload of a UDP generator's datagram: struct netwarp_payload of `linux/netwarp.h`.
 pub const MIN_PAYLOAD_BYTES: u32 = 16;
 
+/// The cost of a change of a video's bitrate by 1 Mbit/s in QoE_lin, in Mbit/s of one segment: λ of the weights
+/// "balanced" (X. Yin, A. Jindal, V. Sekar, B. Sinopoli: A Control-Theoretic Approach for Dynamic Adaptive Video Streaming
+/// over HTTP, SIGCOMM 2015, sections 3.3 and 7.1).
+pub const QOE_SWITCH_COST: f64 = 1.0;
+
+/// The cost of a second without playback in QoE_lin, in Mbit/s of one segment: μ = μs = 3000 kbit/s, "balanced" too.
+pub const QOE_STALL_COST_MBPS: f64 = 3.0;
+
 /// The rate by which a wire's netem is faster than the shaper before it. Otherwise the shaper's rounding down
 /// (psched_l2t_ns()) could make the queue on the wire grow by a nanosecond with every packet.
 pub const WIRE_ALLOWANCE_BYTES_PER_S: u64 = 1;

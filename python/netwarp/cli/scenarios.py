@@ -69,7 +69,7 @@ def list_(*, json: Flag = False) -> int:
 
 
 def _summary(name: str) -> str:
-    """The summary of a scenario, or the reason why it cannot be loaded. Raises ScenarioError."""
+    """The summary of a scenario, which is loaded for it: if it cannot be, the error says why. Raises ScenarioError."""
     from netwarp.scenario import load_scenario
 
     return load_scenario(name).summary

@@ -53,6 +53,14 @@ MAX_TCP_HEADER_BYTES = 60
 MIN_PAYLOAD_BYTES = 16
 """The smallest payload of a UDP generator's datagram: struct netwarp_payload of `linux/netwarp.h`."""
 
+QOE_SWITCH_COST = 1.0
+"""The cost of a change of a video's bitrate by 1 Mbit/s in QoE_lin, in Mbit/s of one segment: λ of the weights
+"balanced" (X. Yin, A. Jindal, V. Sekar, B. Sinopoli: A Control-Theoretic Approach for Dynamic Adaptive Video Streaming
+over HTTP, SIGCOMM 2015, sections 3.3 and 7.1)."""
+
+QOE_STALL_COST_MBPS = 3.0
+"""The cost of a second without playback in QoE_lin, in Mbit/s of one segment: μ = μs = 3000 kbit/s, "balanced" too."""
+
 WIRE_ALLOWANCE_BYTES_PER_S = 1
 """The rate by which a wire's netem is faster than the shaper before it. Otherwise the shaper's rounding down
 (psched_l2t_ns()) could make the queue on the wire grow by a nanosecond with every packet."""

@@ -37,9 +37,7 @@ impl Client {
     /// Loads all pages.
     pub async fn run(self: Rc<Self>) {
         if let Err(e) = self.load_all().await {
-            lock(&self.end.account)
-                .error
-                .get_or_insert(format!("{e:#}"));
+            lock(&self.end.account).fail(&e);
         }
     }
 
@@ -103,8 +101,7 @@ impl Client {
         let page = self.end.connector.log.begin(&plan);
         match self.load_page(page, &plan).await {
             Err(e) if !has_timed_out(&e) => {
-                let mut account = lock(&self.end.account);
-                account.error.get_or_insert(format!("page {page}: {e:#}"));
+                lock(&self.end.account).fail(&e.context(format!("page {page}")));
                 false
             }
             _ => true,

@@ -131,10 +131,7 @@ impl Sizes {
                 least: mean * (shape - 1.0) / shape,
                 shape,
             },
-            "lognormal" => Self::LogNormal {
-                median: mean * (-shape * shape / 2.0).exp(),
-                sigma: shape,
-            },
+            "lognormal" => Self::log_normal(mean, shape),
             "empirical" => Self::Empirical(
                 (size.cdf_bytes.iter().map(|&size| size as f64))
                     .zip(size.cdf_shares.iter().copied())
@@ -142,6 +139,14 @@ impl Sizes {
             ),
             other => bail!("this agent has no distribution of sizes {other:?}"),
         })
+    }
+
+    /// A log-normal distribution by its mean, and the deviation of its logarithm.
+    pub fn log_normal(mean: f64, sigma: f64) -> Self {
+        Self::LogNormal {
+            median: mean * (-sigma * sigma / 2.0).exp(),
+            sigma,
+        }
     }
 
     /// Draws a size of at least one byte.

@@ -24,6 +24,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// Keeps the first error.
+    pub fn fail(&mut self, error: &anyhow::Error) {
+        self.error.get_or_insert(format!("{error:#}"));
+    }
+
     pub fn add_to(&self, stats: &mut FlowStats) {
         stats.connect_ns = self.connect_ns;
         stats.end_ns = self.done_ns.unwrap_or(stats.end_ns).min(stats.end_ns);

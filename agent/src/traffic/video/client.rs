@@ -13,7 +13,7 @@ use crate::traffic::http::ends;
 use crate::traffic::http::log::ObjectLog;
 use crate::traffic::http::pages::Planned;
 use crate::traffic::http::session::{Place, Session, has_timed_out};
-use crate::traffic::open_loop::arrivals::SIZES;
+use crate::traffic::open_loop::arrivals::{SIZES, Sizes};
 use crate::traffic::threads::lock;
 
 /// The player of a video with its connection.
@@ -31,11 +31,7 @@ impl Client {
     /// flow's.
     pub async fn run(mut self) {
         match self.play().await {
-            Err(e) if !has_timed_out(&e) => {
-                lock(&self.end.account)
-                    .error
-                    .get_or_insert(format!("{e:#}"));
-            }
+            Err(e) if !has_timed_out(&e) => lock(&self.end.account).fail(&e),
             _ => {}
         }
     }
@@ -103,14 +99,9 @@ impl Client {
     /// The bytes of the next segment: those of its bitrate, times a factor of the mean 1 that does not depend on the
     /// bitrate.
     fn size_of(&self, level: usize, sizes: &mut Draws) -> u64 {
-        let sigma = self.fields.size_sigma;
-        let factor = match sigma > 0.0 {
-            true => (sigma * sizes.normal() - sigma * sigma / 2.0).exp(),
-            false => 1.0,
-        };
         let bps = self.fields.bitrates_bps.get(level).copied().unwrap_or(0) as f64;
-        let bytes = bps * self.fields.segment_ns as f64 / BITS_NS * factor;
-        bytes.round().clamp(1.0, 1e15) as u64
+        let mean = bps * self.fields.segment_ns as f64 / BITS_NS;
+        Sizes::log_normal(mean, self.fields.size_sigma).draw(sizes)
     }
 
     async fn fetch(&self, session: &Session, bytes: u64, at: Place) -> Result<ObjectLog> {

@@ -13,13 +13,8 @@ from netwarp.stats.censoring import Durations
 from netwarp.stats.weighting import Times, Values, Window
 from netwarp.store.codes import PlaybackState
 from netwarp.store.rundir import RunDir
-from netwarp.values.constants import NS_PER_S
+from netwarp.values.constants import NS_PER_S, QOE_STALL_COST_MBPS, QOE_SWITCH_COST
 
-SWITCH_COST = 1.0
-STALL_COST_MBPS = 3.0
-"""The costs of a change of the bitrate by 1 Mbit/s, and of a second without playback, in QoE_lin, in Mbit/s of one
-segment: λ = 1 and μ = μs = 3000 kbit/s, the weights "balanced" (X. Yin, A. Jindal, V. Sekar, B. Sinopoli: A
-Control-Theoretic Approach for Dynamic Adaptive Video Streaming over HTTP, SIGCOMM 2015, sections 3.3 and 7.1)."""
 _PER_MBPS = 1e6
 
 
@@ -140,7 +135,7 @@ def video_metrics(parts: Sequence[tuple[Video, Window]]) -> dict[str, float | in
     levels = [level for video, window in parts if (level := video.mean_level_s(window)) is not None]
     times = [window.length_ns for _, window in parts if window.length_ns]
     waited_s = (stalled + starting) / NS_PER_S
-    score = bitrates.sum() - SWITCH_COST * steps.sum() - STALL_COST_MBPS * waited_s
+    score = bitrates.sum() - QOE_SWITCH_COST * steps.sum() - QOE_STALL_COST_MBPS * waited_s
     return {
         "startup_s_mean": censoring.mean_of(censoring.together([video.startup() for video, _ in parts])),
         "stalls": sum(video.stalls_in(window) for video, window in parts),

@@ -4,12 +4,10 @@
 //! It plays all sequences of bitrates of the next five segments against the throughput that it expects at least, and
 //! takes the first bitrate of the one with the best score, QoE_lin.
 
+use crate::constants::{QOE_STALL_COST_MBPS, QOE_SWITCH_COST};
+
 /// Segments that it looks ahead.
 const HORIZON: u32 = 5;
-/// The cost of a change of the bitrate by 1 Mbit/s, in Mbit/s of one segment: the paper's λ, "balanced".
-const SWITCH: f64 = 1.0;
-/// The cost of a second of stalls, in Mbit/s of one segment: the paper's μ, "balanced".
-const STALL: f64 = 3.0;
 
 /// The player; times in s.
 pub struct Hybrid {
@@ -59,7 +57,9 @@ impl Ahead<'_> {
             let takes_s = bps * self.player.segment_s / self.throughput_bps;
             let stall_s = (takes_s - has_s).max(0.0);
             let after_s = (has_s - takes_s).max(0.0) + self.player.segment_s;
-            let own = bps / 1e6 - SWITCH * (bps - before_bps).abs() / 1e6 - STALL * stall_s;
+            let own = bps / 1e6
+                - QOE_SWITCH_COST * (bps - before_bps).abs() / 1e6
+                - QOE_STALL_COST_MBPS * stall_s;
             let score = own + self.best(segments - 1, after_s, bps).0;
             if score > found.0 {
                 found = (score, level);

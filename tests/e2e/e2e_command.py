@@ -44,19 +44,20 @@ def netwarp(
 
     With either of them it is a new process, otherwise a fork, which need not load netwarp (e2e_forks.py).
     """
+    argv = [*prefix, str(NETWARP), *map(str, arguments)]
     if env is None and not prefix:
-        ended = forks().run([str(NETWARP), *map(str, arguments)], environment(), cwd, PATIENCE_S)
-        return Answer(ended.code, ended.out, ended.err)
-    done = subprocess.run(
-        [*prefix, str(NETWARP), *map(str, arguments)],
-        cwd=cwd,
-        env=environment(env),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-        stdin=subprocess.DEVNULL,
-    )
+        done = forks().run(argv, environment(), cwd, PATIENCE_S)
+    else:
+        done = subprocess.run(
+            argv,
+            cwd=cwd,
+            env=environment(env),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+            stdin=subprocess.DEVNULL,
+        )
     return Answer(done.returncode, done.stdout, done.stderr)
 
 

@@ -36,15 +36,6 @@ class _Request:
     cwd: str
 
 
-@dataclass(frozen=True)
-class Ended:
-    """The exit code of a command (negative: the signal that killed it), and its output."""
-
-    code: int
-    out: str
-    err: str
-
-
 class Forks:
     """A process that has netwarp loaded, and waits for commands to run in forks."""
 
@@ -57,7 +48,9 @@ class Forks:
                 pass_fds=[theirs.fileno()],
             )
 
-    def run(self, argv: Sequence[str], environment: Mapping[str, str], cwd: Path | None, timeout_s: float) -> Ended:
+    def run(
+        self, argv: Sequence[str], environment: Mapping[str, str], cwd: Path | None, timeout_s: float
+    ) -> subprocess.CompletedProcess[str]:
         """Run the command line in a fork, and wait for its end. Raises subprocess.TimeoutExpired, having killed it."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             request = _Request(list(argv), dict(environment), str(cwd or Path.cwd()))
@@ -72,7 +65,7 @@ class Forks:
                 self._socket.settimeout(None)
                 self._socket.recv(64)
                 raise subprocess.TimeoutExpired(list(argv), timeout_s) from None
-            return Ended(code, *(_text(stream) for stream in (out, err)))
+            return subprocess.CompletedProcess(argv, code, _text(out), _text(err))
 
     def close(self) -> None:
         """End the process."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from e2e_command import Answer, netwarp, succeed
+from e2e_nights import parameters
 from e2e_scenarios import BULK, dumbbell
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from bench.planted import plant
 
 
-@pytest.mark.parametrize("number", [0, *(pytest.param(one, marks=pytest.mark.nightly) for one in (1, 2))])
+@pytest.mark.parametrize("number", parameters(range(3), lambda number: number > 0))
 def test_a_planted_difference_is_found_at_its_packet(tmp_path: Path, number: int) -> None:
     tried = plant(number, tmp_path)
     assert tried.right, tried

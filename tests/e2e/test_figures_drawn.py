@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from e2e_command import netwarp
+from e2e_nights import parameters
 from netwarp.plots.chosen import MOST
 from netwarp.plots.look import Look, names
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Stack
@@ -122,9 +123,7 @@ def made(results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, nam
     return results[name]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in ALIKE else []) for name in sorted(SHORT)]
-)
+@pytest.mark.parametrize("name", parameters(sorted(SHORT), ALIKE.__contains__))
 def test_figures_can_be_read(name: str, results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     drawn, found = faults(made(results, tmp_path_factory, name), Look())
     assert 1 <= len(drawn) <= MOST + 2, "a lab has the figures that answer its questions"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from e2e_nights import parameters
 
 from bench.kills import KINDS, SCENARIO, Blow, S, blows, strike
 from bench.repeats import run_once
@@ -27,9 +28,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, str], 
     return found, time.monotonic() - begin
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind in FEW else pytest.param(kind, marks=pytest.mark.nightly) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", parameters(KINDS, lambda kind: kind not in FEW))
 def test_a_run_that_is_struck_fails_with_a_reason_or_is_the_same(
     usual: tuple[Mapping[str, str], float], tmp_path: Path, kind: str
 ) -> None:

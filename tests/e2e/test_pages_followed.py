@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from documented import PAGES, ROOT, Block, Command, blocks_of, follow, skipped, surroundings
+from e2e_nights import parameters
 
 LIMIT_S = 120.0
 """A hang must end the tests; no working command comes near this."""
@@ -15,7 +16,7 @@ LONG = {"ab", "explain", "figures", "suites", "verify"}
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.nightly] if page.stem in LONG else []) for page in PAGES],
+    parameters(PAGES, lambda page: page.stem in LONG),
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:

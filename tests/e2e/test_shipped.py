@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from e2e_command import netwarp, succeed
+from e2e_nights import parameters
 from netwarp.analysis.summary.expectations import Judgement, check_expectations
 from netwarp.scenario import load_scenario, shipped_scenarios
 from netwarp.store.result import open_result
@@ -96,9 +97,7 @@ def test_every_shipped_scenario_is_tested() -> None:
     assert sorted({*PARTS, *SHORT, *OWN_KERNELS}) == sorted(shipped_scenarios())
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in AGAIN else []) for name in sorted(PARTS | SHORT)]
-)
+@pytest.mark.parametrize("name", parameters(sorted(PARTS | SHORT), AGAIN.__contains__))
 def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
     done = netwarp("run", name, *(PARTS | SHORT)[name], "--no-plots", "-o", tmp_path / "r", "--json")
     assert done.code in (0, 1), done.err

@@ -93,6 +93,7 @@ STAGES = [
     "steps.rerun",
     "steps.gate",
     "steps.whatif",
+    "steps.variants",
     "steps.agreement",
     "advise",
     "serve",

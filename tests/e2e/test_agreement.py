@@ -57,6 +57,22 @@ def test_one_that_cannot_be_changed_does_not_stop_the_others(tmp_path: Path) -> 
     assert len(finished(tmp_path / "r" / "small-uml")) == 1
 
 
+def test_two_wires_are_compared_on_one_engine(tmp_path: Path) -> None:
+    """A lone flow in a tail-drop queue has the same goodput on both; a link that sets its wire keeps it."""
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(dumbbell(duration="1s", name="small"))
+    words = ("--wires", "netem,device", "--seeds", "6", "--set", "links.access.wire=netem", "-o", tmp_path / "r")
+    answer = netwarp("agree", scenario, *words, "--json")
+    assert answer.code == 0, answer.err
+    (told,) = json.loads(answer.out)
+    verdicts = {(row["metric"], row["name"]): row["verdict"] for row in told["comparison"]["rows"]}
+    assert verdicts["goodput_mbps", "bulk"] == "same"
+    for wire in ("netem", "device"):
+        (run, *_) = finished(tmp_path / "r" / f"small-{wire}")
+        links = json.loads((tmp_path / "r" / f"small-{wire}/runs/{run}/run.json").read_text())["lab"]["links"]
+        assert [link.get("device", False) for link in links] == [False, wire == "device"]
+
+
 @pytest.mark.nightly
 def test_a_disturbed_run_is_repeated_and_replaced(tmp_path: Path) -> None:
     scenario = tmp_path / "s.toml"

@@ -13,7 +13,8 @@ from netwarp.cli.options import Flag, Inventory, Scenario, Settings
 
 def agree(
     *scenarios: Scenario,
-    engines: Annotated[str, Parameter(completer=values.engine_pair)] = "uml,host",
+    engines: Annotated[str | None, Parameter(completer=values.engine_pair)] = None,
+    wires: str | None = None,
     set_: Settings = None,
     seeds: int = 6,
     inventory: Inventory = None,
@@ -21,7 +22,7 @@ def agree(
     page: Path | None = None,
     json: Flag = False,
 ) -> int:
-    """Run scenarios on two engines, and report by how much each metric differs.
+    """Run scenarios on two engines, or on two kinds of wires, and report by how much each metric differs.
 
     If one engine lacks nothing but delays, links have no delay on either. Exit code 3 if nothing could be compared.
 
@@ -30,13 +31,16 @@ def agree(
     scenarios
         Shipped scenarios or files; default: all shipped scenarios.
     engines
-        The two engines, such as uml,host: the second is compared with the first.
+        The two engines: the second is compared with the first; default: uml,host. With `--wires` the only engine;
+        default: uml.
+    wires
+        The two kinds of wires of links that do not set `wire`: netem,device or device,netem (docs/wires.md).
     set_
         PATH=VALUE replaces a value of every scenario.
     seeds
         Run with the seeds 1 to N; fewer than 6 cannot distinguish a difference from chance.
     output
-        Where the results go: a directory for each scenario and engine. Finished runs there are kept, except for those
+        Where the results go: a directory for each scenario and side. Finished runs there are kept, except for those
         that the machine disturbed.
     page
         Write the page to this file, in Markdown, instead of printing it.
@@ -48,18 +52,16 @@ def agree(
         from netwarp.steps.agreement import agree as agree_
         from netwarp.steps.agreement import as_json
         from netwarp.steps.agreement import page as page_
-        from netwarp.store.errors import SelectionError
+        from netwarp.steps.agreement import sides
         from netwarp.store.files import write_text
 
-        names = [name.strip() for name in engines.split(",")]
-        if len(names) != 2:
-            raise SelectionError(f'"{engines}" does not name two engines; expected a pair such as uml,host')
+        both = sides(engines, wires)
         found = [
-            agree_(scenario, names, output, settings=set_ or (), seeds=seeds, inventory=inventory, console=stderr())
+            agree_(scenario, both, output, settings=set_ or (), seeds=seeds, inventory=inventory, console=stderr())
             for scenario in scenarios or tuple(shipped_scenarios())
         ]
         machine = f"Linux {platform.release()} ({platform.machine()})"
-        text = page_(found, names, machine)
+        text = page_(found, both, machine)
         if page is not None:
             write_text(page, text)
             say(f"page: {page}")

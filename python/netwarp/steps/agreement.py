@@ -1,4 +1,4 @@
-"""Agreement of engines: the same scenario on two of them, compared metric by metric, and a page with the results."""
+"""Agreement of two engines or wires: a scenario on both, compared metric by metric, and a page with the results."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.steps.study import make_study
+from netwarp.steps.variants import wires_of
 from netwarp.store.errors import SelectionError
 from netwarp.store.run_status import RunStatus
 from netwarp.values.json_values import Json
@@ -24,7 +25,47 @@ SEEDS = 6
 
 _SAME_RECORDS = ("record.exact=false", 'record.sample="10ms"', "views=[]")
 """Both engines record samples, and no views of exact records: otherwise metrics would differ in their meaning."""
+WIRES = ("netem", "device")
 _DELAY = ("links", "delay")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two sides of a comparison: `what` differs (engines, wires), their `names`, and the engine of each."""
+
+    what: str
+    names: tuple[str, str]
+    engines: tuple[str, str]
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """The settings with which both sides record the same."""
+        return _SAME_RECORDS if self.what == "engines" else ()
+
+    def settings(self, scenario: Scenario, number: int) -> tuple[str, ...]:
+        """The settings of one side alone."""
+        return wires_of(scenario, self.names[number]) if self.what == "wires" else ()
+
+
+def sides(engines: str | None, wires: str | None) -> Sides:
+    """The sides that the command line names: two engines, or two wires on one engine. Raises SelectionError."""
+    if wires is None:
+        pair = _pair(engines or "uml,host", "engines", "uml,host")
+        return Sides("engines", pair, pair)
+    pair = _pair(wires, "wires", ",".join(WIRES))
+    if unknown := [name for name in pair if name not in WIRES]:
+        raise SelectionError(f'there is no wire "{unknown[0]}"; expected {" or ".join(WIRES)}')
+    engine = engines or "uml"
+    if "," in engine:
+        raise SelectionError(f'two wires are compared on one engine, not on "{engine}"')
+    return Sides("wires", pair, (engine, engine))
+
+
+def _pair(words: str, what: str, example: str) -> tuple[str, str]:
+    names = [name.strip() for name in words.split(",")]
+    if len(names) != 2 or names[0] == names[1]:
+        raise SelectionError(f'"{words}" does not name two {what}; expected a pair such as {example}')
+    return names[0], names[1]
 
 
 @dataclass(frozen=True)
@@ -40,7 +81,7 @@ class Agreement:
 
 def agree(
     source: str,
-    engines: Sequence[str],
+    both: Sides,
     directory: Path,
     *,
     settings: Sequence[str] = (),
@@ -48,25 +89,26 @@ def agree(
     inventory: Path | None = None,
     console: Console | None = None,
 ) -> Agreement:
-    """Run a scenario on two engines with the same seeds, and compare.
+    """Run a scenario on both sides with the same seeds, and compare.
 
     If an engine lacks nothing but delays, links have no delay on either. Finished runs in `directory` are kept, and
     runs that the machine disturbed are repeated once. The engine `ssh` needs an `inventory`. Raises ScenarioError,
     EngineError, StoreError, KeyboardInterrupt.
     """
     console = console or Terminal(stderr=True)
-    found = [find_engine(name, EngineOptions(inventory=inventory if name == SSH else None)) for name in engines]
-    asked = (*_SAME_RECORDS, *settings)
+    found = [find_engine(name, EngineOptions(inventory=inventory if name == SSH else None)) for name in both.engines]
+    asked = (*both.records, *settings)
     numbers = range(1, seeds + 1) if seeds else None
     name = load_scenario(source).name
-    places = [directory / f"{name}-{engine.spec.name}" for engine in found]
+    places = [directory / f"{name}-{side}" for side in both.names]
     taken = tuple(settings)
     reasons: list[str] = []
     try:
         taken += tuple(dict.fromkeys(word for engine in found for word in _delays(source, asked, engine)))
-        scenario = load_scenario(source, [*_SAME_RECORDS, *taken])
-        for engine, place in zip(found, places, strict=True):
-            reasons += _run(scenario, engine, place, numbers, console)
+        plain = load_scenario(source, [*both.records, *taken])
+        for number, (engine, place) in enumerate(zip(found, places, strict=True)):
+            scenario = load_scenario(source, [*both.records, *taken, *both.settings(plain, number)])
+            reasons += (f"{both.names[number]}: {lack}" for lack in _run(scenario, engine, place, numbers, console))
     except ScenarioError as error:
         return Agreement(name, taken, reasons=tuple(problem.message for problem in error.problems))
     except EngineError as error:
@@ -94,7 +136,7 @@ def _run(
             break
     for status in (RunStatus.FAILED, RunStatus.SUSPECT):
         if bad := runs.filter(status=status).height:
-            yield f"{engine.spec.name}: {bad} of {runs.height} runs {status}"
+            yield f"{bad} of {runs.height} runs {status}"
 
 
 def _delays(source: str, settings: Sequence[str], engine: Engine) -> Iterator[str]:
@@ -104,14 +146,15 @@ def _delays(source: str, settings: Sequence[str], engine: Engine) -> Iterator[st
         yield from (f'{".".join(map(str, keys))}="0ms"' for keys in lacks)
 
 
-def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> str:
+def page(found: Sequence[Agreement], both: Sides, machine: str) -> str:
     """The page of agreement, in Markdown."""
-    a, b = engines
+    a, b = both.names
+    sampled = "Both engines sampled every 10 ms" if both.records else "Both were recorded exactly"
     lines = [
-        f"# How far the engines {a} and {b} agree",
+        f"# How far the {both.what} {a} and {b} agree",
         "",
-        f"Written by `netwarp agree --engines {a},{b} --page FILE`, on {machine}. Both engines sampled every",
-        f"10 ms, with the same seeds; {b} is compared with {a} as by `netwarp compare` (docs/compare.md).",
+        f"Written by `netwarp agree --{both.what} {a},{b} --page FILE`, on {machine}. {sampled},",
+        f"with the same seeds; {b} is compared with {a} as by `netwarp compare` (docs/compare.md).",
         "*Same* means that no difference that matters is left in the interval, which holds the true one with the",
         "comparison's confidence. Runs that the machine disturbed are repeated once, and left out if they are",
         "suspect again (docs/host.md).",

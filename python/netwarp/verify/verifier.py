@@ -10,11 +10,11 @@ from pathlib import Path
 
 from netwarp.scenario import Scenario, ScenarioError, load_scenario, parse_scenario
 from netwarp.steps.evaluation import Study
+from netwarp.steps.variants import noise_of, wires_of
 from netwarp.store.files import make_folder
 from netwarp.store.run_status import RunStatus
 from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge
 from netwarp.verify.setting import Setting
-from netwarp.verify.variants import devices_of, noise_of
 
 Make = Callable[[Scenario, Path], Study]
 """Makes the study of a scenario in a directory."""
@@ -75,7 +75,7 @@ def verify(
 def scenario_of(experiment: Experiment, *, noisy: bool = False, devices: bool = False) -> Scenario:
     """The scenario of an experiment, with or without noise, and on netem or devices. Raises ScenarioError."""
     scenario = _load(experiment, experiment.settings)
-    changed = (*(noise_of(scenario) if noisy else ()), *(devices_of(scenario) if devices else ()))
+    changed = (*(noise_of(scenario) if noisy else ()), *(wires_of(scenario, "device") if devices else ()))
     return _load(experiment, (*experiment.settings, *changed)) if changed else scenario
 
 

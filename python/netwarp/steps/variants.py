@@ -1,4 +1,4 @@
-"""Changes that `netwarp verify --noise` and `--wire device` make to the experiment of a row."""
+"""Variants of a scenario: noise on its links and starts, and other wires."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def noise_of(scenario: Scenario) -> tuple[str, ...]:
     return (*settings, *([f"run.start_jitter={_START_JITTER}"] if still else []))
 
 
-def devices_of(scenario: Scenario) -> tuple[str, ...]:
-    """Settings that make each link a device, except those that set `wire` themselves."""
-    return tuple(f"links.{name}.wire=device" for name in scenario.links if not _states(scenario, name, "wire"))
+def wires_of(scenario: Scenario, wire: str) -> tuple[str, ...]:
+    """Settings that give each link this wire, except those that set `wire` themselves."""
+    return tuple(f"links.{name}.wire={wire}" for name in scenario.links if not _states(scenario, name, "wire"))
 
 
 def _states(scenario: Scenario, name: str, field: str) -> bool:

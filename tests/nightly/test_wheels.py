@@ -25,7 +25,7 @@ from tools.dist.classroom import fetch, pack
 from tools.dist.kernel import kernel_wheels
 from tools.dist.programs import fetched, read_pins, tools_wheel
 from tools.dist.root import OF_UBUNTU, UBUNTU, Root, make_root
-from tools.dist.wheels import ROOT
+from tools.dist.wheels import ROOT, for_every_libc
 
 SUITES = ("bookworm", "trixie", "sid", "noble")
 """Debian 12, 13 and unstable; Ubuntu 24.04."""
@@ -93,6 +93,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
         check=True,
     )
+    (built,) = place.glob("*.whl")
+    for_every_libc(built)
     for wheel in kernel_wheels(find_kernel().directory):
         wheel.write(place)
     pins = read_pins()

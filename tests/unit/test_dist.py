@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import subprocess
 import sys
 import tarfile
@@ -19,7 +20,7 @@ from tools.dist.check import NAMES, problems
 from tools.dist.kernel import kernel_wheels
 from tools.dist.programs import DistError, Pin, SourceFile, read_pins, tools_wheel, unpacked
 from tools.dist.sources import collect_packages
-from tools.dist.wheels import File, Wheel, netwarp_version
+from tools.dist.wheels import LINUX, File, Wheel, for_every_libc, netwarp_version
 
 STATIC = "netwarp-0.data/scripts/netwarp-agent"
 
@@ -71,6 +72,23 @@ def test_the_same_files_are_the_same_wheel_which_pip_installs_with_their_modes(t
     assert done.stdout == "works\n"
     metadata = (place / f"an_example-{netwarp_version()}.dist-info/METADATA").read_text()
     assert "License-Expression: MIT" in metadata and "License-File: MIT" in metadata
+
+
+@pytest.mark.slow
+def test_a_wheel_of_static_programs_installs_with_any_libc(tmp_path: Path) -> None:
+    """pip checks the digests in RECORD as it installs, and the tags in WHEEL agree with the name."""
+    wheel = a_wheel("an-example", {"an_example/__init__.py": File(b""), "an_example/run": File(b"#!/bin/sh\n", True)})
+    written = wheel.write(tmp_path)
+    built = written.rename(tmp_path / written.name.replace(LINUX, "manylinux_2_5_x86_64"))
+    new = for_every_libc(built)
+    assert [path.name for path in tmp_path.iterdir()] == [new.name] == [written.name]
+    for platform in ("manylinux_2_17_x86_64", "musllinux_1_1_x86_64"):
+        place = tmp_path / platform
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--only-binary=:all:"]
+        subprocess.run([*pip, f"--platform={platform}", f"--target={place}", new], check=True)
+        said = (place / f"an_example-{netwarp_version()}.dist-info/WHEEL").read_text()
+        assert f"Tag: py3-none-{platform}\n" in said
+        assert os.access(place / "an_example/run", os.X_OK)
 
 
 def test_the_files_of_a_package_are_found_by_path_or_as_another_version_of_a_library() -> None:

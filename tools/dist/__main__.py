@@ -43,6 +43,7 @@ rm -rf target dist ../cache
 export PATH="$PWD/.venv/bin:$PATH"
 RUSTFLAGS='-C target-feature=+crt-static' maturin build --quiet --release --locked --strip \
   --target x86_64-unknown-linux-gnu --out dist
+python -m tools.dist.wheels dist/netwarp-*.whl
 pip install --quiet --no-deps --force-reinstall dist/netwarp-*.whl
 python -m tools.dist.programs --out dist
 XDG_CACHE_HOME=$HOME/cache netwarp kernel build
@@ -114,7 +115,9 @@ def _made(place: Path, *, pin: bool) -> Root:
     """The root with the last commit in it. Raises DistError if its packages are not those that are pinned."""
     begin = time.monotonic()
     root = make_root(place, "bookworm", PACKAGES)
-    listed = root.run("dpkg-query", "--show", "--showformat", "${Package} ${Version}\\n", root=True, directory="/").stdout
+    listed = root.run(
+        "dpkg-query", "--show", "--showformat", "${Package} ${Version}\\n", root=True, directory="/"
+    ).stdout
     if pin:
         PINNED.write_text(listed)
     elif listed != PINNED.read_text():

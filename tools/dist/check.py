@@ -12,7 +12,12 @@ from pathlib import Path
 from tools.dist.wheels import netwarp_version
 
 NAMES = ("netwarp", "netwarp_kernel", "netwarp_kernel_devel", "netwarp_tools")
-MOST_BYTES = {"netwarp": 6_000_000, "netwarp_kernel": 6_000_000, "netwarp_kernel_devel": 12_000_000, "netwarp_tools": 8_000_000}
+MOST_BYTES = {
+    "netwarp": 9_000_000,
+    "netwarp_kernel": 6_000_000,
+    "netwarp_kernel_devel": 12_000_000,
+    "netwarp_tools": 8_000_000,
+}
 """The largest size of each wheel: growth is a decision."""
 
 _STATIC = re.compile(r"\.data/scripts/netwarp-|^netwarp_kernel/linux$")

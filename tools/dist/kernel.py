@@ -1,7 +1,7 @@
 """The wheels `netwarp-kernel` and `netwarp-kernel-devel`: a kernel that has been built, as netwarp finds it installed.
 
-`python -m tools.dist.kernel --kernel DIRECTORY --out DIRECTORY` packs a kernel's directory of netwarp's cache. It is the
-kernel that `netwarp kernel build` makes, without a name.
+`python -m tools.dist.kernel --kernel DIRECTORY --out DIRECTORY` packs a kernel's directory of netwarp's cache. It is
+the kernel that `netwarp kernel build` makes, without a name.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _LICENCES = {"GPL-2": Path("/usr/share/common-licenses/GPL-2"), "LICENSE": ROOT 
 _INIT = '"""{} Files, and no code: netwarp finds them here."""\n'
 _ABOUT = """Linux {version} as netwarp's guest: User Mode Linux with netwarp's changes (key {key}).
 
-It is compiled from Debian's package linux-source (SHA-256 {source_digest}) with the patches, files and options in netwarp's
-package, `netwarp/kernels/tree` (SHA-256 over them: {tree_digest}), by {compiler}. `netwarp kernel build` builds it. The
-source is beside each release of netwarp.
+It is compiled from Debian's package linux-source (SHA-256 {source_digest}) with the patches, files and options in
+netwarp's package, `netwarp/kernels/tree` (SHA-256 over them: {tree_digest}), by {compiler}.
+`netwarp kernel build` builds it. The source is beside each release of netwarp.
 """
 
 

@@ -1,9 +1,9 @@
 """The wheel `netwarp-tools`: programs that netwarp runs in a lab, with their loader, libraries and tables.
 
-`python -m tools.dist.programs --out DIRECTORY` takes the files from the packages of Debian 12 that packaging/programs.toml
-pins, fetched by apt-get, which needs neither root nor Debian 12, and unpacked here. Nothing is compiled, so every machine
-makes the same bytes. A mirror keeps only the last version of a package: with `--or-newer`, a version that is gone
-is replaced by the one that is there, with a warning. Exit code 0: written; 1: not.
+`python -m tools.dist.programs --out DIRECTORY` takes the files from the packages of Debian 12 that
+packaging/programs.toml pins, fetched by apt-get, which needs neither root nor Debian 12, and unpacked here. Nothing is
+compiled, so every machine makes the same bytes. A mirror keeps only the last version of a package: with `--or-newer`, a
+version that is gone is replaced by the one that is there, with a warning. Exit code 0: written; 1: not.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _SOURCE_FILE = re.compile(r"'([^']+)' (\S+) \d+ SHA256:([0-9a-f]{64})$")
 """A line of `apt-get source --print-uris`."""
 _MAGIC = b"!<arch>\n"
 _HEADER_BYTES = 60
-_INIT = '''"""Programs that netwarp runs in a lab, with their loader, libraries and tables: files of Debian 12's packages."""
+_INIT = '''"""Programs that netwarp runs in a lab, with their loader, libraries and tables: files of Debian 12."""
 '''
-_ABOUT = f"""The programs tc, iperf3 and tcpdump as netwarp runs them in its labs, so that these depend
+_ABOUT = """The programs tc, iperf3 and tcpdump as netwarp runs them in its labs, so that these depend
 on no program of the machine: files of Debian 12's packages, unchanged, each with its own licence. Their sources are
 Debian's source packages, which are beside each release of netwarp.
 """
@@ -197,7 +197,9 @@ class AptGet:
 
     def run(self, *words: str, directory: Path | None = None) -> str:
         """Run apt-get in this directory, or in its own; return its output. Raises DistError."""
-        return _output(["apt-get", "-qq", *words], directory or self.place, {"APT_CONFIG": str(self.place / "apt.conf")})
+        return _output(
+            ["apt-get", "-qq", *words], directory or self.place, {"APT_CONFIG": str(self.place / "apt.conf")}
+        )
 
     def source_files(self, source: str) -> list[SourceFile]:
         """The files of a source package (`glibc=2.36-9`), as the mirror's index lists them. Raises DistError."""
@@ -229,7 +231,9 @@ def debian_mirror() -> str:
         label, _, uri = line.partition("|")
         if label == "Debian":
             return uri
-    raise DistError(f"This machine's apt has no mirror of Debian: set {MIRROR} to one, an address that ends in /debian.")
+    raise DistError(
+        f"This machine's apt has no mirror of Debian: set {MIRROR} to one, an address that ends in /debian."
+    )
 
 
 def _output(command: Sequence[str], directory: Path | None, environment: Mapping[str, str]) -> str:
@@ -243,7 +247,9 @@ def _output(command: Sequence[str], directory: Path | None, environment: Mapping
             check=False,
         )
     except OSError as error:
-        raise DistError(f"{command[0]} does not run ({error.strerror}). Install netwarp-tools as a wheel instead.") from None
+        raise DistError(
+            f"{command[0]} does not run ({error.strerror}). Install netwarp-tools as a wheel instead."
+        ) from None
     if done.returncode != 0:
         raise DistError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()}")
     return done.stdout

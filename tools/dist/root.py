@@ -78,7 +78,9 @@ class Root:
 def make_root(path: Path, suite: str, packages: Sequence[str]) -> Root:
     """Make a root of a suite of Debian or Ubuntu, with only essential packages and these. Raises DistError."""
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
-        raise DistError("Roots are made by root and with mmdebstrap: apt-get install mmdebstrap, then run this as root.")
+        raise DistError(
+            "Roots are made by root and with mmdebstrap: apt-get install mmdebstrap, then run this as root."
+        )
     mirror = []
     if suite in OF_UBUNTU:
         if (address := os.environ.get(UBUNTU)) is None:

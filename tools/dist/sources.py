@@ -1,4 +1,4 @@
-"""The sources of other people's programs in the wheels, which their licences ask for; they are put beside the wheels."""
+"""The sources of other people's programs in the wheels, which their licences ask for, beside the wheels."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def collect(pins: Sequence[Pin], kernel_source: Path, directory: Path, kept: Pat
 def collect_packages(pins: Sequence[Pin], mirror: Mirror, directory: Path, kept: Path) -> Iterator[str]:
     """Put Debian's source packages of these pins into a directory; yield missing ones.
 
-    A file is the one in `kept` if its SHA-256 is that in the mirror's signed index, wherever it came from; otherwise it is
-    fetched, and then kept. So a mirror that has lost a file needs to be supplied with it once.
+    A file is the one in `kept` if its SHA-256 is that in the mirror's signed index, wherever it came from; otherwise it
+    is fetched, and then kept. So a mirror that has lost a file needs to be supplied with it once.
     """
     kept.mkdir(parents=True, exist_ok=True)
     for source in sorted({pin.source for pin in pins}):
@@ -73,4 +73,3 @@ def _supply(file: SourceFile, mirror: Mirror, kept: Path) -> str | None:
             f"{file.address} cannot be fetched. Put {file.name} with the SHA-256 {file.sha256} into {kept}, from "
             "another mirror or an archive of Debian, and try again."
         )
-

@@ -1,10 +1,14 @@
-"""Wheels of files that need no build: the same files give the same bytes."""
+"""Wheels of files that need no build: the same files give the same bytes.
+
+`python -m tools.dist.wheels WHEEL...` renames wheels of static programs so that they install with any C library.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -109,6 +113,28 @@ class Wheel:
         return "\n".join(lines)
 
 
+def for_every_libc(path: Path) -> Path:
+    """Give a wheel whose programs are static the tags of LINUX, and return its new path.
+
+    maturin knows only the C library of its target, though the programs have it in them.
+    """
+    with zipfile.ZipFile(path) as archive:
+        entries = [(entry, archive.read(entry)) for entry in archive.infolist()]
+    ((tagged, old),) = ((entry.filename, text) for entry, text in entries if entry.filename.endswith("/WHEEL"))
+    kept = [line for line in old.decode().splitlines() if not line.startswith("Tag: ")]
+    said = "".join(f"{line}\n" for line in [*kept, *_tag_lines()]).encode()
+    row = f"{tagged},{_digest(said)},{len(said)}"
+    new = path.with_name(f"{'-'.join(path.stem.split('-')[:-1])}-{LINUX}.whl")
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, old_content in entries:
+            content = said if entry.filename == tagged else old_content
+            if entry.filename.endswith(".dist-info/RECORD"):
+                lines = content.decode().splitlines()
+                content = "".join(f"{row if line.startswith(f'{tagged},') else line}\n" for line in lines).encode()
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+    return path.rename(new)
+
+
 def netwarp_version() -> str:
     """The version of netwarp, which all its wheels have."""
     return str(tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"])
@@ -122,10 +148,19 @@ def of_no_machine(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _tags() -> str:
-    tags = "".join(f"Tag: py3-none-{platform}\n" for platform in LINUX.split("."))
+    tags = "".join(f"{line}\n" for line in _tag_lines())
     return f"Wheel-Version: 1.0\nGenerator: netwarp\nRoot-Is-Purelib: false\n{tags}"
+
+
+def _tag_lines() -> list[str]:
+    return [f"Tag: py3-none-{platform}" for platform in LINUX.split(".")]
 
 
 def _digest(content: bytes) -> str:
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
     return f"sha256={digest.decode()}"
+
+
+if __name__ == "__main__":
+    for word in sys.argv[1:]:
+        print(for_every_libc(Path(word)).name)

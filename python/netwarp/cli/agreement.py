@@ -50,9 +50,8 @@ def agree(
     with errors():
         from netwarp.scenario import shipped_scenarios
         from netwarp.steps.agreement import agree as agree_
-        from netwarp.steps.agreement import as_json
+        from netwarp.steps.agreement import as_json, sides
         from netwarp.steps.agreement import page as page_
-        from netwarp.steps.agreement import sides
         from netwarp.store.files import write_text
 
         both = sides(engines, wires)

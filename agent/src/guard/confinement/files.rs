@@ -15,7 +15,7 @@ use super::places::Places;
 /// truncation, 5 (6.10) devices, 6 (6.12) signals to other processes. The filter of system calls covers what a version
 /// lacks, TCP (4) included.
 const TESTED: ABI = ABI::V7;
-/// The files of the host that the kernel's program needs to start.
+/// The host's file that a kernel's program needs to start unless it is static; musl's distributions lack it.
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 /// The kernel asks which features the processor has (arch/um/os-Linux/start_up.c).
 const CPU: &str = "/proc/cpuinfo";
@@ -123,7 +123,9 @@ impl Files {
 
     fn allow_machine(&mut self, places: &Places) -> Result<()> {
         self.allow(places.kernel, START)?;
-        self.allow(Path::new(LOADER), START)?;
+        if Path::new(LOADER).exists() {
+            self.allow(Path::new(LOADER), START)?;
+        }
         self.allow(Path::new(CPU), READ)?;
         self.allow(Path::new(NULL), AccessFs::ReadFile | AccessFs::WriteFile)?;
         self.allow(places.run_dir, WRITE)?;

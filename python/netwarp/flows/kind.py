@@ -182,6 +182,9 @@ class FlowKind:
     """Whether it makes requests one after another: each has a completion time, and together they have a rate."""
     new_connections: bool = False
     """Whether each transfer has its own connection, and several may be under way."""
+    subflows: bool = False
+    """Whether one connection consists of several of TCP, from different addresses to one port, and what its application
+    gets is known from the application alone (`mptcp_reads`)."""
     connects: bool = False
     """Whether a flow that never connected has failed."""
     datagrams: bool = False

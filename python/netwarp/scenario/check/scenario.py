@@ -13,6 +13,7 @@ from netwarp.scenario.check.changes import check_changes
 from netwarp.scenario.check.exec import check_exec
 from netwarp.scenario.check.links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.check.modules import check_modules
+from netwarp.scenario.check.mptcp import check_mptcp
 from netwarp.scenario.check.nat import check_nat
 from netwarp.scenario.check.reach import links_between, unreachable
 from netwarp.scenario.errors import did_you_mean
@@ -48,6 +49,7 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     yield from check_addresses(scenario)
     yield from check_modules(scenario)
     yield from check_nat(scenario)
+    yield from check_mptcp(scenario)
     yield from _check_flows(scenario)
     yield from check_changes(scenario)
     yield from _check_tuners(scenario)

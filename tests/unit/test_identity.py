@@ -33,6 +33,7 @@ FLOWS = {
     "poisson": 'rate = "1mbit"\n',
     "on_off": 'rate = "1mbit"\non = "1s"\noff = "1s"\n',
     "media": 'control = "gcc"\n',
+    "mptcp": "",
     "sctp": "",
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",

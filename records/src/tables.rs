@@ -320,7 +320,7 @@ tables! {
     /// `mptcp.arrows`: one MPTCP connection that was made, at its end (agent, at the end of the flow, where there are MPTCP flows).
     mptcp {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
-        fell_back: bool = BooleanBuilder, false, "", "whether it became a connection of TCP, since its peer or a middlebox has no MPTCP";
+        fell_back: bool = BooleanBuilder, false, "", "whether it became one of TCP, as its peer or a middlebox lacks MPTCP";
         subflows: Option<u16> = UInt16Builder, true, "", "its subflows then, the first included; absent if it fell back";
         sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that it handed to subflows, each byte once; absent if it fell back";
         reinjected_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that it handed to a second subflow as well, since the first did not deliver it; absent if it fell back";

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from netwarp.flows import KINDS
 from netwarp.flows.arrivals import Arrivals
+from netwarp.flows.mptcp import MptcpFlow
 from netwarp.flows.options import OPTIONS
 from netwarp.flows.transfer_size import TransferSize
 from netwarp.lab_format.wires import PROPERTIES
@@ -212,6 +213,15 @@ VALUES: dict[str, TOML] = {
         for owner, transport in OPTIONED
         for option in OPTIONS
         if transport in option.transports
+    },
+    "MptcpFlow.cc": ("", "bbr"),
+    "MptcpFlow.links": ("", "[]"),
+    "MptcpFlow.backup": ("", '["n"]'),
+    "MptcpFlow.receiver": ("", "tcp"),
+    **{
+        f"MptcpFlow.{name}": ("", json.dumps(option.examples[0]))
+        for name, option in ((option.name, option) for option in OPTIONS)
+        if name in MptcpFlow.model_fields
     },
     "SctpFlow.message_size": ("", "1000B"),
     "SctpFlow.streams": ("", "2"),

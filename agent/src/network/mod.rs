@@ -87,7 +87,8 @@ impl Network {
         for site in &sites {
             let node = lab.nodes.iter().find(|node| node.name == site.name);
             if let Some(wanted) = node.and_then(|node| node.mptcp.as_ref()) {
-                mptcp::apply(&network, site, wanted).with_context(|| format!("node {}", site.name))?;
+                mptcp::apply(&network, site, wanted)
+                    .with_context(|| format!("node {}", site.name))?;
             }
         }
         wire::settle(&network.wire, lab)?;

@@ -1,4 +1,4 @@
-//! What the kernel tells about an MPTCP socket (`linux/mptcp.h`): the connection, and tcp_info of its subflows.
+//! Questions to the kernel about an MPTCP socket (`linux/mptcp.h`): its connection, and tcp_info of its subflows.
 
 use std::os::fd::RawFd;
 
@@ -19,7 +19,7 @@ const ROOM: usize = 512;
 /// A connection has one subflow more than the path manager may add (MPTCP_PM_ADDR_MAX).
 const SUBFLOWS: usize = 9;
 
-/// Counts of a connection, as far as its kernel has them.
+/// Counts of a connection. None: a kernel that lacks them.
 pub struct Mptcp {
     pub subflows: u16,
     pub sent_bytes: Option<u64>,

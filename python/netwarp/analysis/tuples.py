@@ -21,8 +21,8 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
 
     Data goes from a flow's source to its destination, or the other way if the peer answers. Ports that the lab decides
     are unique. A flow that chooses its source ports itself has all connections with its server's port, except for the
-    first if client and server use it to agree on a test (unless `with_control`). Subflows come from several addresses to
-    one port. Known source ports decide.
+    first if client and server use it to agree on a test (unless `with_control`). Subflows come from several addresses
+    to one port. Known source ports decide.
     """
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -111,6 +111,19 @@ class FlowBase(Model):
     @property
     def has_own_control(self) -> bool:
         """Whether its congestion control is its library's, and not the kernel's."""
+        return False
+
+    @property
+    def named_links(self) -> Mapping[str, Sequence[str] | None]:
+        """The fields that name links of its sender, each with these; None: all of them."""
+        return {}
+
+    def carries(self, link: str) -> bool:
+        """Whether a subflow may begin on a link of its sender that its route does not take."""
+        return False
+
+    def is_backup(self, link: str) -> bool:
+        """Whether the subflow that begins on a link sends only while no other can."""
         return False
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -1,14 +1,14 @@
-"""`mptcp`: one connection of Multipath TCP that always has data to send, over several links of its sender (RFC 8684)."""
+"""`mptcp`: one connection of Multipath TCP that always has data to send, over several links (RFC 8684)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowKind, FlowPath
-from netwarp.flows.options import DELAYED_ACKS, DSCP, ECN, INITIAL_WINDOW, PRIORITY
-from netwarp.flows.options.sockets import RECEIVE_BUFFER_SIZE, SEND_BUFFER_SIZE
+from netwarp.flows.options.routes import DELAYED_ACKS, ECN, INITIAL_WINDOW
+from netwarp.flows.options.sockets import DSCP, PRIORITY, RECEIVE_BUFFER_SIZE, SEND_BUFFER_SIZE
 from netwarp.flows.sized import SizedFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, UInt64, Yes, meaning
@@ -53,8 +53,8 @@ class MptcpFlow(SizedFlow):
         default=[],
     )
     receiver: Literal["mptcp", "tcp"] = about(
-        "The protocol of the receiver's socket. With `tcp` the connection falls back to TCP and has one path, which the "
-        "result reports.",
+        "The protocol of the receiver's socket. With `tcp` the connection falls back to TCP and has one path, which "
+        "the result reports.",
         "tcp",
         refused=["sctp"],
         default="mptcp",
@@ -70,9 +70,18 @@ class MptcpFlow(SizedFlow):
             if self.links is not None and name not in self.links:
                 yield "backup", f'"{name}" carries no subflow, since `links` does not name it; add it there'
 
+    @property
+    def named_links(self) -> Mapping[str, Sequence[str] | None]:
+        """Those of subflows, and those of backups."""
+        return {"links": self.links, "backup": self.backup}
+
     def carries(self, link: str) -> bool:
-        """Whether a link of its sender carries a further subflow."""
+        """Whether `links` has it, or is not given."""
         return self.links is None or link in self.links
+
+    def is_backup(self, link: str) -> bool:
+        """Whether `backup` has it."""
+        return link in self.backup
 
     def lab_fields(self, path: FlowPath) -> MptcpFields:
         """The fields of a connection."""

@@ -17,8 +17,8 @@ FIRST_TABLE = 1000
 def build_flow_routes(network: NetworkGraph, sizes: Sizes, flows: Sequence[LabFlow]) -> Iterator[LabFlowRoute]:
     """Routes at both ends of each group of `flows` whose options are metrics of a route, or which has several paths.
 
-    Of several paths, the source has a route for each, in order: a packet takes the first, unless its subflow is bound to
-    the interface of another.
+    Of several paths, the source has a route for each, in order: a packet takes the first, unless its subflow is bound
+    to the interface of another.
     """
     table = FIRST_TABLE
     for group, flow in network.scenario.flows.items():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netwarp.flows import FlowBase
-from netwarp.flows.mptcp import MptcpFlow
+from netwarp.flows import FlowBase, kind_of
 from netwarp.lab.network import Hop, NetworkGraph, Path
 from netwarp.lab_format.model import LabMptcp, LabMptcpEndpoint
 
@@ -15,8 +14,6 @@ def further_paths(network: NetworkGraph, first: Path, flow: FlowBase) -> tuple[P
 
     A link from which its destination cannot be reached carries none.
     """
-    if not isinstance(flow, MptcpFlow):
-        return ()
     hops = (hop for hop in network.attached[flow.from_] if hop.link != first.forward[0].link)
     named = (hop for hop in hops if flow.carries(network.names[hop.link]))
     paths = (network.path_over(hop, flow.to, first.forward[-1]) for hop in named)
@@ -31,7 +28,7 @@ def build_mptcp(network: NetworkGraph, node: str, ways: dict[str, tuple[Path, ..
     flows = {
         name: flow
         for name, flow in network.scenario.flows.items()
-        if isinstance(flow, MptcpFlow) and flow.count and node in (flow.from_, flow.to)
+        if kind_of(flow.tool).subflows and flow.count and node in (flow.from_, flow.to)
     }
     if not flows:
         return None
@@ -42,15 +39,15 @@ def build_mptcp(network: NetworkGraph, node: str, ways: dict[str, tuple[Path, ..
     )
 
 
-def _ends(paths: tuple[Path, ...], flow: MptcpFlow) -> Iterator[tuple[Hop, int]]:
+def _ends(paths: tuple[Path, ...], flow: FlowBase) -> Iterator[tuple[Hop, int]]:
     """The hops with which subflows begin, with the version of their addresses; none if there is but one path."""
     if len(paths) > 1:
         yield from ((path.forward[0], 4 if flow.family == "ipv4" else 6) for path in paths)
 
 
-def _endpoint(network: NetworkGraph, hop: Hop, version: int, flows: dict[str, MptcpFlow]) -> LabMptcpEndpoint:
+def _endpoint(network: NetworkGraph, hop: Hop, version: int, flows: dict[str, FlowBase]) -> LabMptcpEndpoint:
     return LabMptcpEndpoint(
         address=str(network.addresses[hop.link][version][hop.direction].ip),
         interface=network.interfaces[hop.link][hop.direction],
-        backup=any(network.names[hop.link] in flow.backup for flow in flows.values()),
+        backup=any(flow.is_backup(network.names[hop.link]) for flow in flows.values()),
     )

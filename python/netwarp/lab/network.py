@@ -189,8 +189,8 @@ class NetworkGraph:
         return Path(forward, self._way(target, source, forward[0].link))
 
     def path_over(self, hop: Hop, target: str, arrival: Hop) -> Path | None:
-        """The path that begins with `hop` and ends at the address of `target` where `arrival` ends, and the path back to
-        the address at the beginning of `hop`.
+        """The path that begins with `hop` and ends at the address of `target` where `arrival` ends, and the path back
+        to the address at the beginning of `hop`.
 
         A node takes packets for any of its addresses at any of its interfaces. None if there is no such path.
         """

@@ -57,7 +57,7 @@ class Sizes:
         self.paths: dict[str, Path] = {name: network.path(f.from_, f.to) for name, f in scenario.flows.items()}
         self.base_rtt_ns: dict[str, int] = {name: network.base_rtt_ns(path) for name, path in self.paths.items()}
         self.further: dict[str, tuple[Path, ...]] = {
-            name: further_paths(network, path, flow) for name, flow in scenario.flows.items() for path in [self.paths[name]]
+            name: further_paths(network, path, scenario.flows[name]) for name, path in self.paths.items()
         }
         self._longest_ns: dict[Hop, int] = {}
         for name in self.paths:

@@ -207,9 +207,11 @@ MPTCP = Table(
     "agent, at the end of the flow, where there are MPTCP flows",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
-        column("fell_back", "bool", "", "whether it became a connection of TCP, since its peer or a middlebox has no MPTCP"),
+        column("fell_back", "bool", "", "whether it became one of TCP, as its peer or a middlebox lacks MPTCP"),
         column("subflows", "u16?", "", "its subflows then, the first included; absent if it fell back"),
-        column("sent_bytes", "u64?", "bytes", "payload that it handed to subflows, each byte once; absent if it fell back"),
+        column(
+            "sent_bytes", "u64?", "bytes", "payload that it handed to subflows, each byte once; absent if it fell back"
+        ),
         column(
             "reinjected_bytes",
             "u64?",

@@ -23,10 +23,11 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
         "between samples. Absent for a transport whose receivers' kernel counts nothing: exact records count TCP, UDP, "
         "UDP-Lite and SCTP. Of QUIC it is the data of streams, over "
-        "HTTP what reaches the client's sockets, with what TLS and HTTP add, and of HTTP/3 whole datagrams. Of MPTCP it is "
-        "what the application read, in order",
+        "HTTP what reaches the client's sockets, with what TLS and HTTP add, and of HTTP/3 whole datagrams. Of MPTCP it "
+        "is what the application read, in order",
         "bytes; for a group of flows, all payload / the time from the first one's start to the last one's end",
-        "`arrivals`; `datagrams`; `quic_arrivals`; `mptcp_reads`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
+        "`arrivals`; `datagrams`; `quic_arrivals`; `mptcp_reads`; `transfers`; else iperf3's own JSON; `flows`; "
+        "`sockets`",
         better=HIGHER,
         min_effect=(0.02, 0),
         basis="payload, each byte once, without headers; when it reaches the receiver's socket, in order or not; "

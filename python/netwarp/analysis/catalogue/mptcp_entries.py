@@ -17,8 +17,8 @@ MPTCP_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "reinjected_pct",
-        "100 × payload that the sender handed to a second subflow as well, since the first did not deliver it / payload "
-        "that it handed to subflows, each byte once",
+        "100 × payload that the sender handed to a second subflow as well, since the first did not deliver it / "
+        "payload that it handed to subflows, each byte once",
         "mean over flows",
         "`mptcp`",
         better=LOWER,
@@ -32,8 +32,8 @@ MPTCP_ENTRIES: tuple[Entry, ...] = (
 SUBFLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "goodput_mbps",
-        "payload that arrived × 8 / the flow's life in the window; the name is `FLOW:LINK`, with the link of the sender "
-        "on which the subflow begins. A byte that arrives over two subflows counts for both, and for the flow once",
+        "payload that arrived × 8 / the flow's life in the window; the name is `FLOW:LINK`, with the link of the "
+        "sender on which the subflow begins. A byte that arrives over two subflows counts for both, and for the flow once",
         "bytes",
         "`arrivals`",
         better=HIGHER,

@@ -116,9 +116,10 @@ def subflow_metrics(name: str, mptcp: Mptcp, window: Window) -> Iterator[Metric]
         }
         if (sender := one.sender) is not None:
             rtts = time_weighted(sender.rtt_times_ns, sender.rtts_ms, window)
+            percentiles = weighted_percentiles(rtts, [95])
             found |= {
                 "rtt_ms_mean": weighted_mean(rtts),
-                "rtt_ms_p95": (weighted_percentiles(rtts, [95]) or [None])[0],
+                "rtt_ms_p95": percentiles[0] if percentiles else None,
                 "cwnd_pkts_mean": weighted_mean(time_weighted(sender.times_ns, sender.cwnd_pkts, window)),
                 "retransmits": growth(sender.times_ns, sender.retransmits, window),
             }

@@ -54,8 +54,8 @@ def own_routes(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
         if kind_of(section.tool).subflows:
             yield (
                 (*key, "tool"),
-                "sets endpoints, routes and rules (ip-mptcp(8), ip-rule(8)), which are not added to machines that others "
-                "use; use the engine uml or host",
+                "sets endpoints, routes and rules (ip-mptcp(8), ip-rule(8)), which are not added to machines that "
+                "others use; use the engine uml or host",
             )
         transport = kind_of(section.tool).transport
         for option, value in given_options(section):

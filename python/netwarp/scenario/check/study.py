@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from netwarp.flows import kind_of
 from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
-from netwarp.flows import kind_of
 from netwarp.scenario.model import INTERVAL, Expectation, Scenario
 from netwarp.scenario.source import Keys
 

@@ -216,7 +216,7 @@ VALUES: dict[str, TOML] = {
     },
     "MptcpFlow.cc": ("", "bbr"),
     "MptcpFlow.links": ("", "[]"),
-    "MptcpFlow.backup": ("", '["n"]'),
+    "MptcpFlow.backup": ("", '["l"]'),
     "MptcpFlow.receiver": ("", "tcp"),
     **{
         f"MptcpFlow.{name}": ("", json.dumps(option.examples[0]))

@@ -23,8 +23,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
         "between samples. Absent for a transport whose receivers' kernel counts nothing: exact records count TCP, UDP, "
         "UDP-Lite and SCTP. Of QUIC it is the data of streams, over "
-        "HTTP what reaches the client's sockets, with what TLS and HTTP add, and of HTTP/3 whole datagrams. Of MPTCP it "
-        "is what the application read, in order",
+        "HTTP what reaches the client's sockets, with what TLS and HTTP add, and of HTTP/3 whole datagrams. Of MPTCP "
+        "it is what the application read, in order",
         "bytes; for a group of flows, all payload / the time from the first one's start to the last one's end",
         "`arrivals`; `datagrams`; `quic_arrivals`; `mptcp_reads`; `transfers`; else iperf3's own JSON; `flows`; "
         "`sockets`",

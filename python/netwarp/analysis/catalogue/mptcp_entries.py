@@ -33,7 +33,8 @@ SUBFLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "goodput_mbps",
         "payload that arrived × 8 / the flow's life in the window; the name is `FLOW:LINK`, with the link of the "
-        "sender on which the subflow begins. A byte that arrives over two subflows counts for both, and for the flow once",
+        "sender on which the subflow begins. A byte that arrives over two subflows counts for both, and for the flow "
+        "once",
         "bytes",
         "`arrivals`",
         better=HIGHER,

@@ -43,9 +43,9 @@ def check_run(run_dir: Path) -> Validity:
 
     It has failed if a flow did not run, unless the network lost its packets, which is a result. It is suspect if the
     sender's host limited a flow, if its kernel printed a warning, if a flow had another congestion control than it was
-    given, if MPTCP fell back to TCP unasked, if packets are unaccounted for, if a flow delivered more than a link on its
-    path can carry, if RED dropped at an empty queue, if its time followed the host's, or if the machine disturbed a run
-    in real time.
+    given, if MPTCP fell back to TCP unasked, if packets are unaccounted for, if a flow delivered more than a link on
+    its path can carry, if RED dropped at an empty queue, if its time followed the host's, or if the machine disturbed a
+    run in real time.
 
     Raises StoreError if the directory is not a run's or a table cannot be read.
     """

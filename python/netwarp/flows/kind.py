@@ -55,10 +55,12 @@ COUNTED: Mapping[int, Transport] = {6: "tcp", 17: "udp", 132: "sctp", 136: "udpl
 @dataclass(frozen=True)
 class FlowPath:
     """The properties of a flow's path that its fields in the lab depend on: its smallest MTU in bytes, and the initial
-    rate of its slowest link in bit/s (the average if that has delivery opportunities)."""
+    rate of its slowest link in bit/s (the average if that has delivery opportunities), and the rates of links by name,
+    each in the direction of the path."""
 
     mtu: int
     rate_bps: int
+    rates_bps: Mapping[str, int] = field(default_factory=dict)
 
 
 class FlowBase(Model):
@@ -116,6 +118,11 @@ class FlowBase(Model):
     @property
     def named_links(self) -> Mapping[str, Sequence[str] | None]:
         """The fields that name links of its sender, each with these; None: all of them."""
+        return {}
+
+    @property
+    def links_on_path(self) -> Mapping[str, str]:
+        """The fields that name a link of its path, each with that link."""
         return {}
 
     def carries(self, link: str) -> bool:

@@ -101,8 +101,12 @@ class Sizes:
     def flow_path(self, name: str) -> FlowPath:
         """The properties of the path of the flows of this name."""
         hops = self.paths[name].forward
+        rates = {self.network.names[hop.link]: self._first_bps(hop) for hop in hops}
         return FlowPath(
-            mtu=min(self.network.links[hop.link].mtu for hop in hops), rate_bps=min(map(self._first_bps, hops))
+            mtu=min(self.network.links[hop.link].mtu for hop in hops),
+            rate_bps=min(rates.values()),
+            # Links that its routes do not take have names as well: one of several shortest paths may be named.
+            rates_bps={name: self._first_bps(Hop(link, 0)) for link, name in enumerate(self.network.names)} | rates,
         )
 
     def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:

@@ -131,7 +131,7 @@ def test_sizes_of_data_mining_have_their_mean_and_quantiles() -> None:
     shares, sizes = own["cdf_shares"], own["cdf_bytes"]
     assert isinstance(shares, Sequence)
     assert isinstance(sizes, Sequence)
-    points = {float(share): int(size) for share, size in zip(shares, sizes, strict=True)}
+    points = {float(str(share)): int(str(size)) for share, size in zip(shares, sizes, strict=True)}
     in_packets = {0.6: 2, 0.7: 3, 0.8: 7, 0.9: 267, 0.95: 2107, 0.99: 66_667, 1.0: 666_667}
     # pFabric's points, in packets of 1500 bytes: the sizes here are at most a packet smaller.
     for share, packets in in_packets.items():

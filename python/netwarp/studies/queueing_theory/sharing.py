@@ -1,7 +1,7 @@
 """A link that gives each connection its own queue as a server that all present share equally (processor sharing).
 
-In M/G/1-PS the mean slowdown, time in the system / service time, is 1 / (1 − load), whatever the distribution of service
-times (L. Kleinrock: Queueing Systems II (1976), 4.4).
+In M/G/1-PS the mean slowdown, time in the system / service time, is 1 / (1 − load), whatever the distribution of
+service times (L. Kleinrock: Queueing Systems II (1976), 4.4).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from netwarp.store.rundir import RunDir
 class Slowdowns:
     """Mean slowdowns of the same transfers: on the link, and in an ideal server at which they arrive at the same times.
 
-    A transfer's service time is that of its frames on the slowest link. Their quotient is free of the chance of arrivals
-    and sizes, which over a run of minutes varies either by tens of percent.
+    A transfer's service time is that of its frames on the slowest link. Their quotient is free of the chance of
+    arrivals and sizes, which over a run of minutes varies either by tens of percent.
     """
 
     measured: float

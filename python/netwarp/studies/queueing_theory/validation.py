@@ -133,14 +133,14 @@ def _sharing() -> Row:
     return Row(
         "mg1-ps",
         "The mean slowdown of transfers, each in its own queue of a link, at a load is 1 / (1 − load).",
-        "L. Kleinrock, Queueing Systems II (1976), 4.4 (processor sharing), times the quotient of the slowdowns here and in "
-        "an ideal server with the same arrivals",
+        "L. Kleinrock, Queueing Systems II (1976), 4.4 (processor sharing), times the quotient of the slowdowns here "
+        "and in an ideal server with the same arrivals",
         "×",
         {f"{100 * load:g}%": law(load) for load in _SHARED_LOADS},
         share(
             0.05,
-            "a packet is a hundredth of a transfer: the link sends whole packets in turn, and a connection begins with a "
-            "round trip",
+            "a packet is a seventieth of a transfer: the link sends whole packets in turn, the first of a connection "
+            "before those of others, after a round trip",
         ),
         Experiment("mg1-ps", _SHARED),
         by_axis("flows.web.load", _slowdown),

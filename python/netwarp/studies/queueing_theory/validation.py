@@ -10,7 +10,7 @@ from netwarp.store.summary import axis_text
 from netwarp.studies.queueing_theory.sharing import law, slowdowns
 from netwarp.studies.queueing_theory.system import HEADER_BYTES, System
 from netwarp.verify.measures import by_axis, metric, packets_at
-from netwarp.verify.row import Experiment, Family, Row, Size, share, within
+from netwarp.verify.row import Experiment, Family, Range, Row, Size, share, within
 
 _LOADS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 _MEASURED_MS = 12_000
@@ -144,6 +144,13 @@ def _sharing() -> Row:
         ),
         Experiment("mg1-ps", _SHARED),
         by_axis("flows.web.load", _slowdown),
+        explained=Range(
+            0.06,
+            0.05,
+            "fq sends a packet that finds its connection's queue empty before those of others, which favours connections "
+            "in slow start, the youngest",
+            relative=True,
+        ),
         size=Size.COMPLETE,
     )
 

@@ -147,8 +147,8 @@ def _sharing() -> Row:
         explained=Range(
             0.06,
             0.05,
-            "fq sends a packet that finds its connection's queue empty before those of others, which favours connections "
-            "in slow start, the youngest",
+            "fq sends a packet that finds its connection's queue empty before those of others, which favours "
+            "connections in slow start, the youngest",
             relative=True,
         ),
         size=Size.COMPLETE,

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from netwarp.store.result import open_result
+from netwarp.studies.queueing_theory.sharing import law, slowdowns
 
 from bench.command import timed
 from bench.row import Row, measure
@@ -33,11 +34,23 @@ def open_loop_cost(place: Path) -> Iterator[Row]:
 
 @measure
 def open_loop_slowdown(place: Path) -> Iterator[Row]:
-    """The mean slowdown over the seeds beside 1 / (1 − load) of M/G/1 with processor sharing."""
+    """The mean slowdown over the seeds beside 1 / (1 − load) of M/G/1 with processor sharing.
+
+    The first row has the chance of the arrivals: at a load of 0.9 its standard error is 6 %. The second has it from an
+    ideal server with the same arrivals.
+    """
     for load in LOADS:
-        lines = ('arrivals = "poisson"', f'load = "{100 * load:g}%"', 'size = "300kB lognormal 0.5"')
-        text = _scenario("20mbit", "300s", *lines)
+        lines = (
+            'arrivals = "poisson"',
+            f'load = "{100 * load:g}%"',
+            'size = "100kB lognormal 0.5"',
+            'duration = "110s"',
+        )
+        text = 'warmup = "20s"\n' + _scenario("20mbit", "130s", *lines)
         run = timed(text, place / f"{load}", "--no-plots", "--seeds", str(SEEDS))
-        summary = open_result(run.result).summary().filter(scope="flow", metric="slowdown_mean")
-        ratio = fmean(summary["value"]) * (1 - load)
-        yield Row(f"slowdown at load {load}, {SEEDS} seeds, over 1 / (1 − load)", ratio, unit="×")
+        result = open_result(run.result)
+        found = [one for planned in result.planned if (one := slowdowns(result.run(planned.id)))]
+        measured, ideal = fmean(one.measured for one in found), fmean(one.ideal for one in found)
+        what = f"slowdown at load {load}, {len(found)} seeds, over"
+        yield Row(f"{what} 1 / (1 − load)", measured / law(load), unit="×")
+        yield Row(f"{what} that of an ideal server", measured / ideal, unit="×")

@@ -64,6 +64,9 @@ _GROUPS = {
         "quic-vs-tcp": Exhibit(
             "Who gets how much when QUIC and TCP, both with CUBIC, share a queue?", "quic.md", "lab-quic-vs-tcp"
         ),
+        "mptcp": Exhibit(
+            "What do two paths give one connection, and what happens when one of them ends?", "mptcp.md", "lab-mptcp"
+        ),
         "rate-step": Exhibit(
             "Which senders recover when a path becomes slower and longer at once?", "quic.md", "lab-rate-step"
         ),

@@ -127,6 +127,7 @@ SOURCES = {
         axes="links.bottleneck.queue,case",
     ),
     "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
+    "lab-mptcp": Source("mptcp", "throughput-upload", ("--seeds", "1")),
     "lab-quic-vs-tcp": Source("quic-vs-tcp", "throughput-all-flows"),
     "lab-rate-step": Source("rate-step", "throughput-bulk--bbr"),
     "lab-page-loads": Source(

@@ -317,6 +317,20 @@ tables! {
         new_bytes: u64 = UInt64Builder, false, "bytes", "not received before";
         in_order_bytes: u64 = UInt64Builder, false, "bytes", "that the application could read from then on, each stream in order: these bytes unless they came beyond a gap, and what had waited behind the gap that they closed";
     }
+    /// `mptcp.arrows`: one MPTCP connection that was made, at its end (agent, at the end of the flow, where there are MPTCP flows).
+    mptcp {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        fell_back: bool = BooleanBuilder, false, "", "whether it became one of TCP, as its peer or a middlebox lacks MPTCP";
+        subflows: Option<u16> = UInt16Builder, true, "", "its subflows then, the first included; absent if it fell back";
+        sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that it handed to subflows, each byte once; absent if it fell back";
+        reinjected_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that it handed to a second subflow as well, since the first did not deliver it; absent if it fell back";
+    }
+    /// `mptcp_reads.arrows`: what the receiving application of an MPTCP flow could read at an instant (agent, exact, where there are MPTCP flows).
+    mptcp_reads {
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        in_order_bytes: u64 = UInt64Builder, false, "bytes", "bytes that it read, in the order of the connection";
+    }
     /// `transfers.arrows`: one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a transfer of an open-loop flow (agent, exact).
     transfers {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";

@@ -19,6 +19,7 @@ FLOWS: Mapping[str, str] = {
     "udp": 'tool = "iperf3"\nprotocol = "udp"\nrate = "300kbit"',
     "cbr": 'tool = "cbr"\nrate = "300kbit"',
     "poisson": 'tool = "poisson"\nrate = "300kbit"',
+    "paths": 'tool = "mptcp"',
     "quic": 'tool = "quic"',
     "http": 'tool = "http"\nthink = "500ms"',
     "film": 'tool = "video"\nplayer = "rate"\nsegment = "500ms"\nbitrates = ["10kbit", "20kbit"]',

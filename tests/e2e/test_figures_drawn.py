@@ -73,6 +73,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "different-rtts": (*UNWARMED, "--case", "Reno"),
     "red-synchronisation": UNWARMED,
     "calls": ("--seeds", "1"),
+    "mptcp": ("--seeds", "1", "--case", "spread"),
     "quic-vs-tcp": UNWARMED,
     "rate-step": (*UNWARMED, "--set", 'duration="6s"'),
     "page-loads": ("--set", 'duration="10s"'),

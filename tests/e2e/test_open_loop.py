@@ -3,8 +3,6 @@ share a fair queue as processor sharing has it."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +12,9 @@ from e2e_runs import Runs
 from e2e_scenarios import FAIR
 from e2e_traffic import account, flow, pair, values
 from netwarp.analysis.tuples import flow_of_tuples
-from netwarp.store.empty_path import empty_path
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
-from numpy.typing import NDArray
+from netwarp.studies.queueing_theory.sharing import law, slowdowns
 
 HEADERS = 14 + 20 + 32
 """Headers of a TCP segment with timestamps: Ethernet, IPv4, TCP."""
@@ -123,28 +120,6 @@ def test_transfers_that_began_in_time_may_go_on_after_the_flow(runs: Runs) -> No
     assert values(run, "web")["offered_mbps"] == pytest.approx(2 * 250_000 * 8 / 0.5e6)
 
 
-def shared(starts: Sequence[float], works: Sequence[float]) -> NDArray[np.float64]:
-    """Times in a server that all present share equally (processor sharing), of arrivals in order with their work.
-
-    Its own clock advances by the service that each transfer present gets; one leaves when the clock has reached the
-    value at its arrival plus its work.
-    """
-    times = np.zeros(len(starts))
-    present: list[tuple[float, int]] = []
-    clock, now = 0.0, 0.0
-    for number, start in [*enumerate(starts), (len(starts), np.inf)]:
-        while present and now + (present[0][0] - clock) * len(present) <= start:
-            sharing = len(present)
-            leaves, who = heapq.heappop(present)
-            now, clock = now + (leaves - clock) * sharing, leaves
-            times[who] = now - starts[who]
-        if number < len(starts):
-            clock += (start - now) / len(present) if present else 0.0
-            now = start
-            heapq.heappush(present, (clock + works[number], number))
-    return times
-
-
 @pytest.mark.parametrize(("load", "seeds"), [(0.5, 4)])
 def test_a_fair_queue_is_processor_sharing(runs: Runs, load: float, seeds: int) -> None:
     """M/G/1-PS has a mean slowdown of 1 / (1 − load), whatever the sizes (L. Kleinrock: Queueing Systems II, 4.4).
@@ -153,7 +128,9 @@ def test_a_fair_queue_is_processor_sharing(runs: Runs, load: float, seeds: int) 
     arrivals go through an ideal server, which removes the chance of the sample.
     """
     text = pair(
-        open_loop('arrivals = "poisson"', f'load = "{100 * load:g}%"', 'size = "300kB lognormal 0.5"'),
+        open_loop(
+            'arrivals = "poisson"', f'load = "{100 * load:g}%"', 'size = "300kB lognormal 0.5"', 'duration = "55s"'
+        ),
         rate="20mbit",
         delay="100us",
         queue=FAIR,
@@ -161,18 +138,10 @@ def test_a_fair_queue_is_processor_sharing(runs: Runs, load: float, seeds: int) 
         router=True,
     )
     result = open_result(runs.result(text, "--seeds", str(seeds)))
-    measured, ideal = [], []
-    for planned in result.planned:
-        run = result.run(planned.id)
-        path = empty_path(run.lab, run.lab.flows[0])
-        assert path is not None
-        rows = transfers(run)
-        works = path.busy_ns(rows["bytes"].cast(pl.Int64).to_numpy())
-        complete = rows["end_ns"].is_not_null().to_numpy()
-        times = (rows["end_ns"] - rows["start_ns"]).to_numpy()
-        measured.append(float((times[complete] / works[complete]).mean()))
-        ideal.append(float((shared(rows["start_ns"].to_list(), works.tolist()) / works)[complete].mean()))
-        assert measured[-1] == pytest.approx(ideal[-1], rel=0.05)
+    found = [one for run in result.planned if (one := slowdowns(result.run(run.id)))]
+    assert len(found) == seeds, "all are complete"
+    assert [one.measured for one in found] == pytest.approx([one.ideal for one in found], rel=0.05)
+    measured = [one.measured for one in found]
     # The law holds within the interval that the seeds give: Student's t for 99 % with 3 degrees of freedom.
     half = 5.841 * float(np.std(measured, ddof=1)) / np.sqrt(seeds)
-    assert abs(float(np.mean(measured)) - 1 / (1 - load)) < half
+    assert abs(float(np.mean(measured)) - law(load)) < half

@@ -58,6 +58,7 @@ PARTS = {
     "l4s": [*OTHERS],
     "mitigate": [*ANOTHER],
     "mobile": [*ANOTHER, *sweep("links.radio.trace", "lte", "wifi")],
+    "mptcp": [*ANOTHER],
     "quic-vs-tcp": [*ANOTHER],
     "rate-step": [*ANOTHER],
     "page-loads": [*ANOTHER],

@@ -178,6 +178,7 @@ _OF_OTHER_RUNS = {
     *("variables", "states"),  # of modules
     "rate_control",  # of adaptive media: test_media.py
     *("quic_acks", "quic_arrivals"),  # of QUIC: test_quic.py
+    *("mptcp", "mptcp_reads"),  # of MPTCP: test_mptcp.py
     *("pages", "objects"),  # of HTTP: test_http.py
     *("segments", "playback"),  # of videos: test_video.py
     "queue_states",  # of queues that a scenario names: test_queue_states.py

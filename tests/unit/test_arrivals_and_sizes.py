@@ -120,9 +120,45 @@ def test_a_result_keeps_the_files_that_its_flows_name(tmp_path: Path) -> None:
 
 
 def test_the_shipped_distribution_has_its_mean() -> None:
-    assert set(shipped_sizes()) == {"web-search"}
+    assert set(shipped_sizes()) == {"data-mining", "web-search"}
     own = flow_of(scenario('arrivals = "every 1s"', 'size = "web-search"')).own
     assert own["size_bytes"] == 1_711_250, "the mean that its users state"
+
+
+def test_sizes_of_data_mining_have_their_mean_and_quantiles() -> None:
+    own = flow_of(scenario('arrivals = "every 1s"', 'size = "data-mining"')).own
+    assert own["size_bytes"] == 7_673_999
+    shares, sizes = own["cdf_shares"], own["cdf_bytes"]
+    assert isinstance(shares, Sequence)
+    assert isinstance(sizes, Sequence)
+    points = {float(str(share)): int(str(size)) for share, size in zip(shares, sizes, strict=True)}
+    in_packets = {0.6: 2, 0.7: 3, 0.8: 7, 0.9: 267, 0.95: 2107, 0.99: 66_667, 1.0: 666_667}
+    # pFabric's points, in packets of 1500 bytes: the sizes here are at most a packet smaller.
+    for share, packets in in_packets.items():
+        assert (packets - 1) * 1500 < points[share] <= packets * 1500 + 1000
+    assert points[0.5] < 1500
+
+
+def test_a_load_is_of_the_link_that_is_named() -> None:
+    lines = ('arrivals = "poisson"', 'load = "50%"', "size = 1448000")
+    slowest, named = (flow_of(scenario(*lines, *more)).own["interval_ns"] for more in ((), ('load_of = "access"',)))
+    assert isinstance(slowest, int)
+    assert named == pytest.approx(slowest / 100, abs=1), "1 Gbit/s in place of 10 Mbit/s"
+    assert flow_of(scenario(*lines, 'load_of = "wire"')).own["interval_ns"] == slowest
+
+
+def test_a_load_of_a_link_elsewhere_is_refused_with_those_of_the_path() -> None:
+    aside = '[links.aside]\nends = ["r1", "h3"]\nrate = "1gbit"\n[nodes.h3]\n'
+    lines = ('arrivals = "poisson"', 'load = "50%"', "size = 1448000")
+    with pytest.raises(ScenarioError) as refused:
+        lab_of(scenario(*lines, 'load_of = "aside"\n' + aside))
+    assert 'link "aside" is not on the path of the flow; its links are access, wire' in str(refused.value)
+    with pytest.raises(ScenarioError) as refused:
+        lab_of(scenario(*lines, 'load_of = "wired"'))
+    assert 'no link "wired" (did you mean "wire"?)' in str(refused.value)
+    with pytest.raises(ScenarioError) as refused:
+        lab_of(scenario('arrivals = "every 1s"', "size = 1000", 'load_of = "wire"'))
+    assert "load_of" in str(refused.value)
 
 
 def test_a_load_is_a_share_of_the_slowest_link() -> None:

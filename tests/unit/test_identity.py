@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from netwarp.flows import KINDS
 from netwarp.flows.arrivals import Arrivals
+from netwarp.flows.mptcp import MptcpFlow
 from netwarp.flows.options import OPTIONS
 from netwarp.flows.transfer_size import TransferSize
 from netwarp.lab_format.wires import PROPERTIES
@@ -33,6 +34,7 @@ FLOWS = {
     "poisson": 'rate = "1mbit"\n',
     "on_off": 'rate = "1mbit"\non = "1s"\noff = "1s"\n',
     "media": 'control = "gcc"\n',
+    "mptcp": "",
     "sctp": "",
     "request": "response_size = 1000\n",
     "incast": "senders = 2\nresponse_size = 1000\n",
@@ -212,6 +214,15 @@ VALUES: dict[str, TOML] = {
         for option in OPTIONS
         if transport in option.transports
     },
+    "MptcpFlow.cc": ("", "bbr"),
+    "MptcpFlow.links": ("", "[]"),
+    "MptcpFlow.backup": ("", '["l"]'),
+    "MptcpFlow.receiver": ("", "tcp"),
+    **{
+        f"MptcpFlow.{name}": ("", json.dumps(option.examples[0]))
+        for name, option in ((option.name, option) for option in OPTIONS)
+        if name in MptcpFlow.model_fields
+    },
     "SctpFlow.message_size": ("", "1000B"),
     "SctpFlow.streams": ("", "2"),
     "SctpFlow.ordered": ("", "false"),
@@ -257,6 +268,7 @@ VALUES: dict[str, TOML] = {
     "VideoFlow.cushion": ("", "15s"),
     "VideoFlow.safety": ("", "80%"),
     "OpenLoopFlow.load": ("50%", "60%"),
+    "OpenLoopFlow.load_of": ("", "l"),
     "Arrivals.process": ("every 1s", "poisson 1/s"),
     "Arrivals.interval_ns": ("every 1s", "every 2s"),
     "Arrivals.times_ns": ("times.csv", "later.csv"),
@@ -293,6 +305,7 @@ WITH = {
     "MediaFlow.codec": ("flows.media.control=none",),
     "MediaFlow.control": ("flows.media.rate=1mbit",),
     "OpenLoopFlow.load": ("flows.open_loop.arrivals=poisson",),
+    "OpenLoopFlow.load_of": ("flows.open_loop.arrivals=poisson", "flows.open_loop.load=50%"),
     "QuicFlow.resume_ahead": ("flows.quic.zero_rtt=true",),
     "WebFlow.tls": ("flows.http.version=1.1", "flows.video.version=1.1"),
     "VideoFlow.reservoir": ("flows.video.player=buffer",),

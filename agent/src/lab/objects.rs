@@ -106,6 +106,8 @@ pub struct Node {
     pub syscall_ns: u64,
     /// None: it translates no addresses
     pub nat: Option<Nat>,
+    /// None: the kernel's defaults
+    pub mptcp: Option<Mptcp>,
 }
 
 /// Address translation of a router towards one of its links, for UDP and TCP over IPv4 (RFC 4787).
@@ -139,6 +141,28 @@ pub enum Remote {
     Any,
     Address,
     Port,
+}
+
+/// The settings of the kernel's path manager of MPTCP in a node.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Mptcp {
+    /// the most subflows that a connection may have beside its first
+    pub subflows: u32,
+    pub endpoints: Vec<MptcpEndpoint>,
+}
+
+/// An address of a node from which its MPTCP connections may have a subflow (ip-mptcp(8)).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct MptcpEndpoint {
+    pub address: IpAddr,
+    /// the interface that sends its packets
+    pub interface: String,
+    /// whether the subflow sends only while no other can
+    pub backup: bool,
 }
 
 /// A link and its two ends.

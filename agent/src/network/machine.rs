@@ -37,6 +37,9 @@ pub fn set_up(lab: &Lab, backend: &'static dyn Backend) -> Result<Network> {
             route.flow
         );
     }
+    if node.mptcp.is_some() {
+        bail!("endpoints of MPTCP would stay among those of this machine");
+    }
     sysctl::write(&node.sysctl).with_context(|| format!("node {}", node.name))?;
     let network = Network {
         backend,

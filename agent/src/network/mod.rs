@@ -7,6 +7,7 @@ mod fifo;
 mod flow_route;
 mod link;
 pub mod machine;
+mod mptcp;
 mod namespace;
 mod nat;
 mod nftables;
@@ -83,6 +84,13 @@ impl Network {
         // Both ends of each link must be able to send before anything sleeps or runs: otherwise the kernel's packets of
         // a new interface (MLD reports) would be lost, and the wire could not account for them.
         each(&mut sites, address::settle)?;
+        for site in &sites {
+            let node = lab.nodes.iter().find(|node| node.name == site.name);
+            if let Some(wanted) = node.and_then(|node| node.mptcp.as_ref()) {
+                mptcp::apply(&network, site, wanted)
+                    .with_context(|| format!("node {}", site.name))?;
+            }
+        }
         wire::settle(&network.wire, lab)?;
         for node in &lab.nodes {
             if let Some(nat) = &node.nat {

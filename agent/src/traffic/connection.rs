@@ -11,7 +11,7 @@ use nix::sys::socket::{
 
 use super::generator::Setup;
 use super::options;
-use super::socket::{bound, bound_sctp, set_congestion_control, set_streams};
+use super::socket::{bound, bound_mptcp, bound_sctp, set_congestion_control, set_streams};
 use crate::lab::SocketOption;
 
 /// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source. None: the end
@@ -64,8 +64,13 @@ impl Listener {
 
 /// Opens both.
 pub fn open(setup: &Setup, opening: &Opening) -> Result<Ends> {
-    let (listener, to) = listener(setup, opening, 8)?;
-    let client = client(setup, opening, setup.flow.source_port)?;
+    open_with(setup, opening, opening)
+}
+
+/// Opens a listener and a client with different settings.
+pub fn open_with(setup: &Setup, listening: &Opening, connecting: &Opening) -> Result<Ends> {
+    let (listener, to) = listener(setup, listening, 8)?;
+    let client = client(setup, connecting, setup.flow.source_port)?;
     Ok(Ends {
         listener,
         client,
@@ -116,6 +121,8 @@ pub struct Opening {
 enum Transport {
     /// The congestion control, in both directions.
     Tcp(String),
+    /// That of each subflow, in both directions.
+    Mptcp(String),
     /// The number of streams that the sender asks for.
     Sctp(u16),
 }
@@ -123,6 +130,10 @@ enum Transport {
 impl Opening {
     pub fn tcp(setup: &Setup, cc: &str) -> Self {
         Self::new(setup, Transport::Tcp(cc.to_owned()))
+    }
+
+    pub fn mptcp(setup: &Setup, cc: &str) -> Self {
+        Self::new(setup, Transport::Mptcp(cc.to_owned()))
     }
 
     pub fn sctp(setup: &Setup, streams: u16) -> Self {
@@ -141,6 +152,7 @@ impl Opening {
     pub fn socket(&self, local: SocketAddr) -> Result<OwnedFd> {
         let socket = match self.transport {
             Transport::Tcp(_) => bound(local, SockType::Stream)?,
+            Transport::Mptcp(_) => bound_mptcp(local)?,
             Transport::Sctp(_) => bound_sctp(local)?,
         };
         if self.outlived {
@@ -153,7 +165,7 @@ impl Opening {
             setsockopt(&socket, sockopt::Linger, &at_once)?;
         }
         match &self.transport {
-            Transport::Tcp(cc) => set_congestion_control(&socket, cc)?,
+            Transport::Tcp(cc) | Transport::Mptcp(cc) => set_congestion_control(&socket, cc)?,
             Transport::Sctp(streams) => set_streams(&socket, *streams)?,
         }
         options::set(socket.as_raw_fd(), &self.options)?;

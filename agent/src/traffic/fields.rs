@@ -75,6 +75,18 @@ pub struct MediaFields {
     pub codec: String,
 }
 
+/// The fields of an MPTCP connection in the lab; the endpoints of its subflows are its node's.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct MptcpFields {
+    pub cc: String,
+    /// None: as much as possible
+    pub bytes: Option<u64>,
+    /// whether the receiver's socket is MPTCP's; otherwise it is TCP's
+    pub receiver_is_mptcp: bool,
+}
+
 /// The fields of an SCTP association in the lab.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]

@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::echoes::Echoes;
 use super::flow_stats::FlowStats;
 use super::http_records::HttpRecords;
+use super::mptcp_records::MptcpRecords;
 use super::quic_records::QuicRecords;
 use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
@@ -49,6 +50,7 @@ pub struct Tables {
     pub datagrams: Arc<Mutex<Datagrams>>,
     pub rate_control: Arc<Mutex<RateControl>>,
     pub quic: Arc<Mutex<QuicRecords>>,
+    pub mptcp: Arc<Mutex<MptcpRecords>>,
     pub http: Arc<Mutex<HttpRecords>>,
     pub video: Arc<Mutex<VideoRecords>>,
     pub transfers: Arc<Mutex<Transfers>>,

@@ -17,6 +17,9 @@ mod incast;
 mod iperf3;
 mod media;
 mod messages;
+mod mptcp;
+mod mptcp_records;
+mod mptcp_socket;
 mod occasional;
 mod on_off;
 mod open_loop;
@@ -53,6 +56,7 @@ pub use self::socket::try_congestion_control;
 use self::flow_stats::FlowStats;
 use self::generator::{Generator, Setup, Tables};
 use self::http_records::HttpRecords;
+use self::mptcp_records::MptcpRecords;
 use self::quic_records::QuicRecords;
 use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
@@ -74,6 +78,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("poisson", poisson::prepare),
     ("on_off", on_off::prepare),
     ("media", media::prepare),
+    ("mptcp", mptcp::prepare),
     ("sctp", sctp::prepare),
     ("request", request::prepare),
     ("incast", incast::prepare),
@@ -100,6 +105,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         datagrams: Arc::new(Mutex::new(Datagrams::create(dir)?)),
         rate_control: Arc::new(Mutex::new(RateControl::new(dir))),
         quic: Arc::new(Mutex::new(QuicRecords::new(dir))),
+        mptcp: Arc::new(Mutex::new(MptcpRecords::new(dir))),
         http: Arc::new(Mutex::new(HttpRecords::new(dir))),
         video: Arc::new(Mutex::new(VideoRecords::new(dir))),
         transfers: Arc::new(Mutex::new(Transfers::create(dir)?)),
@@ -186,6 +192,7 @@ impl Flows {
         lock(&self.tables.datagrams).finish()?;
         lock(&self.tables.rate_control).finish()?;
         lock(&self.tables.quic).finish()?;
+        lock(&self.tables.mptcp).finish()?;
         lock(&self.tables.http).finish()?;
         lock(&self.tables.video).finish()?;
         lock(&self.tables.transfers).finish()?;

@@ -19,6 +19,12 @@ pub fn bound_sctp(local: SocketAddr) -> Result<OwnedFd> {
     bound_of(local, libc::SOCK_STREAM, libc::IPPROTO_SCTP)
 }
 
+/// Makes a socket of Multipath TCP, bound to `local`.
+pub fn bound_mptcp(local: SocketAddr) -> Result<OwnedFd> {
+    bound_of(local, libc::SOCK_STREAM, libc::IPPROTO_MPTCP)
+        .context("a socket of MPTCP, which a kernel may lack (CONFIG_MPTCP) or a node refuse (net.mptcp.enabled)")
+}
+
 fn bound_of(local: SocketAddr, kind: libc::c_int, protocol: libc::c_int) -> Result<OwnedFd> {
     let family = if local.is_ipv4() {
         libc::AF_INET

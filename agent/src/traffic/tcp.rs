@@ -71,15 +71,26 @@ pub fn discard_all(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes at most `room` bytes with one system call; returns the number, 0 at the end of the stream.
+/// Takes exactly `room` bytes if they come, at most as many as one system call can; returns the number, 0 at the end of
+/// the stream.
 pub fn discard_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
+    take(socket, room, libc::MSG_WAITALL)
+}
+
+/// Takes what can be read, at most `room` bytes, or waits until something can; returns the number, 0 at the end of the
+/// stream.
+pub fn discard_now(socket: RawFd, room: u64) -> std::io::Result<u64> {
+    take(socket, room, 0)
+}
+
+fn take(socket: RawFd, room: u64, flags: libc::c_int) -> std::io::Result<u64> {
     // SAFETY: with MSG_TRUNC TCP discards instead of copying (tcp(7)); no memory is written.
     let got = unsafe {
         libc::recv(
             socket,
             std::ptr::null_mut(),
             room.min(MAX_TAKEN) as usize,
-            libc::MSG_TRUNC | libc::MSG_WAITALL,
+            libc::MSG_TRUNC | flags,
         )
     };
     u64::try_from(got).map_err(|_| std::io::Error::last_os_error())

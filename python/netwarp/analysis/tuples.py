@@ -21,7 +21,8 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
 
     Data goes from a flow's source to its destination, or the other way if the peer answers. Ports that the lab decides
     are unique. A flow that chooses its source ports itself has all connections with its server's port, except for the
-    first if client and server use it to agree on a test (unless `with_control`). Known source ports decide.
+    first if client and server use it to agree on a test (unless `with_control`). Subflows come from several addresses
+    to one port. Known source ports decide.
     """
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
@@ -30,6 +31,7 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
         source, destination, ports = _same(one), _same(other), (one_port, other_port)
         by_key[source, ports[0], destination, ports[1]].append((number, protocol))
         by_server[source, 0, destination, ports[1]].append((number, protocol))
+        by_server["", 0, destination, ports[1]].append((number, protocol))
         by_server[source, ports[0], destination, 0].append((number, protocol))
     found = {}
     for flow in flows:
@@ -40,6 +42,8 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
             wanted = UDP if flow.transport == "udp" else TCP
             keys = [_key(flow, own_port=port) for port in flow.source_ports]
             numbers = [n for key in keys for n, protocol in by_key.get(key, []) if protocol == wanted]
+        elif flow.kind.subflows:
+            numbers = [n for n, protocol in by_server.get(("", 0, *_key(flow)[2:]), []) if protocol == TCP]
         elif all(flow.kind.ports):
             numbers = [n for n, protocol in by_key.get(_key(flow), []) if protocol in COUNTED]
         elif flow.transport == "icmp":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -55,10 +55,12 @@ COUNTED: Mapping[int, Transport] = {6: "tcp", 17: "udp", 132: "sctp", 136: "udpl
 @dataclass(frozen=True)
 class FlowPath:
     """The properties of a flow's path that its fields in the lab depend on: its smallest MTU in bytes, and the initial
-    rate of its slowest link in bit/s (the average if that has delivery opportunities)."""
+    rate of its slowest link in bit/s (the average if that has delivery opportunities), and the rates of links by name,
+    each in the direction of the path."""
 
     mtu: int
     rate_bps: int
+    rates_bps: Mapping[str, int] = field(default_factory=dict)
 
 
 class FlowBase(Model):
@@ -111,6 +113,24 @@ class FlowBase(Model):
     @property
     def has_own_control(self) -> bool:
         """Whether its congestion control is its library's, and not the kernel's."""
+        return False
+
+    @property
+    def named_links(self) -> Mapping[str, Sequence[str] | None]:
+        """The fields that name links of its sender, each with these; None: all of them."""
+        return {}
+
+    @property
+    def links_on_path(self) -> Mapping[str, str]:
+        """The fields that name a link of its path, each with that link."""
+        return {}
+
+    def carries(self, link: str) -> bool:
+        """Whether a subflow may begin on a link of its sender that its route does not take."""
+        return False
+
+    def is_backup(self, link: str) -> bool:
+        """Whether the subflow that begins on a link sends only while no other can."""
         return False
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -182,6 +202,9 @@ class FlowKind:
     """Whether it makes requests one after another: each has a completion time, and together they have a rate."""
     new_connections: bool = False
     """Whether each transfer has its own connection, and several may be under way."""
+    subflows: bool = False
+    """Whether one connection consists of several of TCP, from different addresses to one port, and what its application
+    gets is known from the application alone (`mptcp_reads`)."""
     connects: bool = False
     """Whether a flow that never connected has failed."""
     datagrams: bool = False

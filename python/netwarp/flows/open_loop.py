@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ from netwarp.values.constants import (
     TCP_HEADER_BYTES,
     TCP_SYN_OPTIONS_BYTES,
 )
-from netwarp.values.fields import Percent, about
+from netwarp.values.fields import Name, Percent, about
 
 _CONNECTIONS = 200
 """Connections for which the machine has memory. Open at once are the arrivals of about one completion time: tens,
@@ -62,6 +62,14 @@ class OpenLoopFlow(TcpFlow):
         beside={"arrivals": "poisson"},
         default=None,
     )
+    load_of: Name | None = about(
+        "The link on its path that `load` is a share of, if that is not the slowest one, as where other traffic has "
+        "another bottleneck.",
+        "l",
+        refused=["no-link"],
+        beside={"arrivals": "poisson", "load": "60%"},
+        default=None,
+    )
     size: TransferSizeField = about(
         "Payload of a transfer: a fixed size; a mean and `exponential`, `pareto` with its exponent (1.2 if it is left "
         "out) or `lognormal` with the deviation of the logarithm; a shipped empirical distribution; or a CSV file "
@@ -73,6 +81,11 @@ class OpenLoopFlow(TcpFlow):
     )
     cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
 
+    @property
+    def links_on_path(self) -> Mapping[str, str]:
+        """The link that its load is a share of."""
+        return {} if self.load_of is None else {"load_of": self.load_of}
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that exactly one of `arrivals` and `load` decides the rate."""
         undecided = self.arrivals.process == "poisson" and self.arrivals.interval_ns is None
@@ -82,12 +95,14 @@ class OpenLoopFlow(TcpFlow):
             yield "load", 'both `load` and `arrivals` set the rate of transfers; write arrivals = "poisson"'
         elif self.load == 0:
             yield "load", 'nothing would be sent; write a share such as "60%"'
+        if self.load_of is not None and self.load is None:
+            yield "load_of", 'there is no `load` that it could belong to; write one, such as load = "60%"'
 
     def lab_fields(self, path: FlowPath) -> OpenLoopFields:
         """Times and sizes with their distributions; a load becomes an interval."""
         interval_ns = self.arrivals.interval_ns
         if self.load:
-            interval_ns = round(8 * NS_PER_S * self._frames_bytes(path.mtu) / (self.load * path.rate_bps))
+            interval_ns = round(8 * NS_PER_S * self._frames_bytes(path.mtu) / (self.load * self._loaded_bps(path)))
             interval_ns = min(max(interval_ns, 1), MAX_RUN_NS)  # beyond the longest run there is no first arrival
         return OpenLoopFields(
             cc=self.cc,
@@ -100,6 +115,10 @@ class OpenLoopFlow(TcpFlow):
             cdf_bytes=self.size.cdf_bytes,
             cdf_shares=self.size.cdf_shares,
         )
+
+    def _loaded_bps(self, path: FlowPath) -> int:
+        """The rate that the load is a share of, in bit/s."""
+        return path.rate_bps if self.load_of is None else path.rates_bps[self.load_of]
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
         """The mean length of a transfer's frames for each arrival."""

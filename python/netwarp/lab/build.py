@@ -9,6 +9,7 @@ from netwarp.lab.exec import empty_lab, with_command
 from netwarp.lab.flow_routes import build_flow_routes
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
+from netwarp.lab.mptcp import build_mptcp
 from netwarp.lab.nat import build_nat, nat_sysctl
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.plans import with_planned_flows
@@ -111,7 +112,10 @@ def _nodes(network: NetworkGraph, sizes: Sizes, seed: int, real_time: bool) -> I
         closes = any(name in (f.from_, f.to) and kind_of(f.tool).reconnects for f in scenario.flows.values())
         sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), given, shared=real_time, closes=closes)
         nat = build_nat(network, name, seed)
-        yield LabNode(name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time, nat=nat)
+        mptcp = build_mptcp(network, name, {flow: sizes.ways(flow) for flow in scenario.flows})
+        yield LabNode(
+            name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time, nat=nat, mptcp=mptcp
+        )
 
 
 def _tuners(scenario: Scenario) -> Iterator[LabTuner]:

@@ -16,7 +16,7 @@ from typing import get_args
 from netwarp.flows import kind_of
 from netwarp.flows.transfer_size import mean_of
 from netwarp.lab.build import SAMPLE_NS
-from netwarp.lab.network import ACK_FRAME_BYTES, Hop, NetworkGraph
+from netwarp.lab.network import ACK_FRAME_BYTES, Hop, NetworkGraph, Path
 from netwarp.lab.sizes import Sizes
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
@@ -98,7 +98,7 @@ def estimate_run(scenario: Scenario, *, exact: bool = True) -> DiskUse | None:
     if scenario.command is not None or not scenario.links:
         return None
     sizes = Sizes(scenario, NetworkGraph(scenario))
-    streams = [_stream(name, sizes) for name, flow in scenario.flows.items() if flow.count]
+    streams = [stream for name, flow in scenario.flows.items() if flow.count for stream in _streams(name, sizes)]
     carried = list(_carried(streams, sizes))
     exact = exact and scenario.record.exact
     return DiskUse(
@@ -128,11 +128,18 @@ class _Stream:
     lists_datagrams: bool
 
 
-def _stream(name: str, sizes: Sizes) -> _Stream:
+def _streams(name: str, sizes: Sizes) -> Iterator[_Stream]:
+    """The streams of the flows of a name: one on each of their paths."""
+    ways = sizes.ways(name)
+    for way in ways:
+        yield _stream(name, sizes, way, 1 / len(ways))
+
+
+def _stream(name: str, sizes: Sizes, ways: Path, share: float) -> _Stream:
+    """The stream on one path, which has this share of what its flows offer."""
     flow = sizes.scenario.flows[name]
     kind, path = kind_of(flow.tool), sizes.flow_path(name)
     own = flow.own_fields(path)
-    ways = sizes.paths[name]
     data, back = (ways.reverse, ways.forward) if kind.is_reverse(own) else (ways.forward, ways.reverse)
     left_ns = sizes.scenario.duration - mean_of(flow.start)
     active_ns = left_ns if flow.duration is None else min(left_ns, mean_of(flow.duration))
@@ -144,7 +151,7 @@ def _stream(name: str, sizes: Sizes) -> _Stream:
     frame_bytes = flow.frame_bytes(path)
     return _Stream(
         name,
-        flow.count * (most if offered is None else offered),
+        flow.count * (most if offered is None else share * offered),
         frame_bytes,
         0.5 if acknowledges else float(transport == "icmp"),
         ACK_FRAME_BYTES if acknowledges else frame_bytes,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from netwarp.flows import kind_of
 from netwarp.flows.options import route_metrics
-from netwarp.lab.network import NetworkGraph
+from netwarp.lab.network import NetworkGraph, Path
 from netwarp.lab.sizes import Sizes
 from netwarp.lab_format.model import LabFlow, LabFlowRoute
 
@@ -15,26 +15,29 @@ FIRST_TABLE = 1000
 
 
 def build_flow_routes(network: NetworkGraph, sizes: Sizes, flows: Sequence[LabFlow]) -> Iterator[LabFlowRoute]:
-    """Two routes, one at each end, for each group of `flows` whose options are metrics of a route."""
+    """Routes at both ends of each group of `flows` whose options are metrics of a route, or which has several paths.
+
+    Of several paths, the source has a route for each, in order: a packet takes the first, unless its subflow is bound
+    to the interface of another.
+    """
     table = FIRST_TABLE
     for group, flow in network.scenario.flows.items():
-        metrics = route_metrics(flow, kind_of(flow.tool).transport)
-        members = [one for one in flows if one.group == group] if metrics else []
+        metrics, ways = route_metrics(flow, kind_of(flow.tool).transport), sizes.ways(group)
+        members = [one for one in flows if one.group == group] if metrics or len(ways) > 1 else []
         if not members:
             continue
         first, last = members[0], members[-1]
-        path = sizes.paths[group]
-        ends = (
-            (first.from_, first.destination, path.forward[0], path.forward[-1], True),
-            (first.to, first.source, path.reverse[0], path.reverse[-1], False),
-        )
+        version = 4 if flow.family == "ipv4" else 6
+        ends = [(first.from_, first.destination, way.forward[0], way.forward[-1], True) for way in ways]
+        if metrics:
+            ends += [(first.to, _source(network, way, version), way.reverse[0], way.reverse[-1], False) for way in ways]
         for node, to, hop, arrival, is_source in ends:
             yield LabFlowRoute(
                 flow=group,
                 node=node,
                 table=table,
                 to=to,
-                via=None if hop.link == arrival.link else network.gateway(hop, 4 if flow.family == "ipv4" else 6),
+                via=None if hop.link == arrival.link else network.gateway(hop, version),
                 interface=network.interfaces[hop.link][hop.direction],
                 first_port=first.destination_port,
                 last_port=last.destination_port,
@@ -42,3 +45,9 @@ def build_flow_routes(network: NetworkGraph, sizes: Sizes, flows: Sequence[LabFl
                 metrics=metrics,
             )
             table += 1
+
+
+def _source(network: NetworkGraph, way: Path, version: int) -> str:
+    """The address with which a path begins."""
+    hop = way.forward[0]
+    return str(network.addresses[hop.link][version][hop.direction].ip)

@@ -188,6 +188,21 @@ class NetworkGraph:
         forward = self._way(source, target, self.arrival(source, target).link)
         return Path(forward, self._way(target, source, forward[0].link))
 
+    def path_over(self, hop: Hop, target: str, arrival: Hop) -> Path | None:
+        """The path that begins with `hop` and ends at the address of `target` where `arrival` ends, and the path back
+        to the address at the beginning of `hop`.
+
+        A node takes packets for any of its addresses at any of its interfaces. None if there is no such path.
+        """
+        source, beyond = (self.links[hop.link].ends[end] for end in (hop.direction, 1 - hop.direction))
+        if beyond != target and not self.scenario.nodes[beyond].forward:
+            return None
+        try:
+            onward = () if beyond == target else self._way(beyond, target, arrival.link)
+            return Path((hop, *onward), self._way(target, source, hop.link))
+        except ValueError:
+            return None
+
     def timeline(self, hop: Hop) -> tuple[tuple[int, State], ...]:
         """The state of this direction of the link at the start (time 0), and after each moment that changes it."""
         if hop not in self._timelines:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from netwarp.flows import FlowPath, kind_of
+from netwarp.lab.mptcp import further_paths
 from netwarp.lab.network import Hop, NetworkGraph, Path
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.timeline import State
@@ -55,10 +56,19 @@ class Sizes:
         self.network = network
         self.paths: dict[str, Path] = {name: network.path(f.from_, f.to) for name, f in scenario.flows.items()}
         self.base_rtt_ns: dict[str, int] = {name: network.base_rtt_ns(path) for name, path in self.paths.items()}
+        self.further: dict[str, tuple[Path, ...]] = {
+            name: further_paths(network, path, scenario.flows[name]) for name, path in self.paths.items()
+        }
         self._longest_ns: dict[Hop, int] = {}
-        for name, path in self.paths.items():
-            for hop in (*path.forward, *path.reverse):
-                self._longest_ns[hop] = max(self._longest_ns.get(hop, 0), self.base_rtt_ns[name])
+        for name in self.paths:
+            for path in self.ways(name):
+                rtt_ns = network.base_rtt_ns(path)
+                for hop in (*path.forward, *path.reverse):
+                    self._longest_ns[hop] = max(self._longest_ns.get(hop, 0), rtt_ns)
+
+    def ways(self, name: str) -> tuple[Path, ...]:
+        """All paths of the flows of this name: one, or those of its subflows."""
+        return (self.paths[name], *self.further[name])
 
     def default_queue(self, hop: Hop) -> Qdisc:
         """`pfifo limit max(1000, 2 × BDP)`, with the largest rate of this direction and the largest RTT through it."""
@@ -91,15 +101,28 @@ class Sizes:
     def flow_path(self, name: str) -> FlowPath:
         """The properties of the path of the flows of this name."""
         hops = self.paths[name].forward
+        rates = {self.network.names[hop.link]: self._first_bps(hop) for hop in hops}
         return FlowPath(
-            mtu=min(self.network.links[hop.link].mtu for hop in hops), rate_bps=min(map(self._first_bps, hops))
+            mtu=min(self.network.links[hop.link].mtu for hop in hops),
+            rate_bps=min(rates.values()),
+            # Links that its routes do not take have names as well: one of several shortest paths may be named.
+            rates_bps={name: self._first_bps(Hop(link, 0)) for link, name in enumerate(self.network.names)} | rates,
         )
 
     def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:
-        """The highest rate of this flow's path, and the hops where its queue can build up."""
-        forward = self.paths[name].forward
-        rate = min(max(self.network.rates(hop)) for hop in forward)
-        return rate, [hop for hop in forward if min(self.network.rates(hop)) <= rate]
+        """The highest rate of this flow's paths together, and the hops where its queue can build up."""
+        total, found = 0, []
+        for forward in (path.forward for path in self.ways(name)):
+            rate = min(max(self.network.rates(hop)) for hop in forward)
+            total += rate
+            found += [hop for hop in forward if min(self.network.rates(hop)) <= rate]
+        return total, found
+
+    def _in_flight_bytes(self, name: str) -> int:
+        """The bandwidth-delay product of a flow; of several paths all rates and the longest RTT, for which data of the
+        others waits at the receiver."""
+        rate, _ = self._bottlenecks(name)
+        return bdp_bytes(rate, max(self.network.base_rtt_ns(path) for path in self.ways(name)))
 
     def _held_bytes(self, hop: Hop) -> int:
         queues = {self.queue(hop, state) for _, state in self.network.timeline(hop)}
@@ -113,8 +136,8 @@ class Sizes:
         most = MIN_SOCKET_BYTES
         for name, flow in self.scenario.flows.items():
             if node in (flow.from_, flow.to):
-                rate, hops = self._bottlenecks(name)
-                needed = 16 * (bdp_bytes(rate, self.base_rtt_ns[name]) + sum(self._held_bytes(hop) for hop in hops))
+                _, hops = self._bottlenecks(name)
+                needed = 16 * (self._in_flight_bytes(name) + sum(self._held_bytes(hop) for hop in hops))
                 if needed > most:
                     most = 1 << (needed - 1).bit_length()
         return min(most, MAX_SOCKET_BYTES)
@@ -136,8 +159,8 @@ class Sizes:
         bottlenecks: set[Hop] = set()
         total = 0
         for name in self.scenario.flows:
-            rate, hops = self._bottlenecks(name)
-            total += bdp_bytes(rate, self.base_rtt_ns[name])
+            _, hops = self._bottlenecks(name)
+            total += self._in_flight_bytes(name)
             bottlenecks.update(hops)
         total += sum(self._held_bytes(hop) for hop in bottlenecks)
         connections = MEMORY_PER_CONNECTION * sum(map(self._connections, self.scenario.flows))

@@ -115,6 +115,23 @@ class LabNat(LabObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabMptcpEndpoint(LabObject):
+    """An address of a node from which its MPTCP connections may have a subflow (ip-mptcp(8))."""
+
+    address: Address
+    interface: Annotated[str, meaning("the interface that sends its packets")]
+    backup: Annotated[Yes, meaning("whether the subflow sends only while no other can")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabMptcp(LabObject):
+    """The settings of the kernel's path manager of MPTCP in a node."""
+
+    subflows: Annotated[UInt32, meaning("the most subflows that a connection may have beside its first")]
+    endpoints: tuple[LabMptcpEndpoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabNode(LabObject):
     """A network namespace, with its sysctls in the order in which they are set."""
 
@@ -126,6 +143,7 @@ class LabNode(LabObject):
     ] = field(default_factory=dict)
     syscall_ns: Annotated[Delay, meaning("the time of each system call of programs that run here")] = 0
     nat: Annotated[LabNat | None, meaning("null: it translates no addresses")] = None
+    mptcp: Annotated[LabMptcp | None, meaning("null: the kernel's defaults")] = None
     copies: Yes = field(default=False, metadata=FOUND)
     """Whether it may send more or other packets than it received: a switch, an end of a tunnel."""
 

@@ -201,6 +201,39 @@ QUIC_ARRIVALS = Table(
     ),
 )
 
+MPTCP = Table(
+    "mptcp",
+    "one MPTCP connection that was made, at its end",
+    "agent, at the end of the flow, where there are MPTCP flows",
+    (
+        column("flow_id", "u32", "", "the flow's number in the lab"),
+        column("fell_back", "bool", "", "whether it became one of TCP, as its peer or a middlebox lacks MPTCP"),
+        column("subflows", "u16?", "", "its subflows then, the first included; absent if it fell back"),
+        column(
+            "sent_bytes", "u64?", "bytes", "payload that it handed to subflows, each byte once; absent if it fell back"
+        ),
+        column(
+            "reinjected_bytes",
+            "u64?",
+            "bytes",
+            "payload that it handed to a second subflow as well, since the first did not deliver it; absent if it fell "
+            "back",
+        ),
+    ),
+)
+
+MPTCP_READS = Table(
+    "mptcp_reads",
+    "what the receiving application of an MPTCP flow could read at an instant",
+    "agent, exact, where there are MPTCP flows",
+    (
+        column("flow_id", "u32", "", "the flow's number in the lab"),
+        TIME,
+        column("in_order_bytes", "u64", "bytes", "bytes that it read, in the order of the connection"),
+    ),
+    "`arrivals` has the payload that reached each subflow.",
+)
+
 TRANSFERS = Table(
     "transfers",
     "one exchange that began: a request (or several at once) with its response, a bulk flow of a given size, or a "
@@ -321,6 +354,8 @@ TABLES: dict[str, Table] = {
         RATE_CONTROL,
         QUIC_ACKS,
         QUIC_ARRIVALS,
+        MPTCP,
+        MPTCP_READS,
         TRANSFERS,
         PAGES,
         OBJECTS,
@@ -333,5 +368,5 @@ TABLES: dict[str, Table] = {
     )
 }
 
-EXACT = (PACKETS, DROPS, ACKS, STATES, ARRIVALS, DATAGRAMS, QUIC_ACKS, QUIC_ARRIVALS)
+EXACT = (PACKETS, DROPS, ACKS, STATES, ARRIVALS, DATAGRAMS, QUIC_ACKS, QUIC_ARRIVALS, MPTCP_READS)
 """Tables with a row for each packet, ACK or datagram: nearly all bytes of a run."""

@@ -41,6 +41,10 @@ stream ID, tag of 16 bytes (RFC 9000, sections 17.3 and 19.8; RFC 9001, section 
 TCP_HEADER_BYTES = 32
 """The size of a TCP header with timestamps."""
 
+MPTCP_OPTION_BYTES = 24
+"""The option of each MPTCP segment with data from an end that receives none: its head (4 bytes), a mapping of 64 bits
+(14 bytes, without a checksum), an acknowledgement of 32 bits, padded (RFC 8684, section 3.3)."""
+
 TCP_SYN_OPTIONS_BYTES = 8
 """The size of a SYN's options beside timestamps: MSS, window scale, SACK permitted (tcp_syn_options())."""
 

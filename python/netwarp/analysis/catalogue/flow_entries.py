@@ -4,6 +4,7 @@ from netwarp.analysis.catalogue.completion_entries import COMPLETION_ENTRIES
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 from netwarp.analysis.catalogue.http_entries import HTTP_ENTRIES
 from netwarp.analysis.catalogue.media_entries import MEDIA_ENTRIES
+from netwarp.analysis.catalogue.mptcp_entries import MPTCP_ENTRIES
 from netwarp.analysis.catalogue.quic_entries import QUIC_ENTRIES
 from netwarp.analysis.catalogue.sender_entries import SENDER_ENTRIES
 from netwarp.analysis.catalogue.video_entries import VIDEO_ENTRIES
@@ -22,9 +23,11 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
         "between samples. Absent for a transport whose receivers' kernel counts nothing: exact records count TCP, UDP, "
         "UDP-Lite and SCTP. Of QUIC it is the data of streams, over "
-        "HTTP what reaches the client's sockets, with what TLS and HTTP add, and of HTTP/3 whole datagrams",
+        "HTTP what reaches the client's sockets, with what TLS and HTTP add, and of HTTP/3 whole datagrams. Of MPTCP "
+        "it is what the application read, in order",
         "bytes; for a group of flows, all payload / the time from the first one's start to the last one's end",
-        "`arrivals`; `datagrams`; `quic_arrivals`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
+        "`arrivals`; `datagrams`; `quic_arrivals`; `mptcp_reads`; `transfers`; else iperf3's own JSON; `flows`; "
+        "`sockets`",
         better=HIGHER,
         min_effect=(0.02, 0),
         basis="payload, each byte once, without headers; when it reaches the receiver's socket, in order or not; "
@@ -206,6 +209,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     *COMPLETION_ENTRIES,
     *MEDIA_ENTRIES,
     *QUIC_ENTRIES,
+    *MPTCP_ENTRIES,
     *HTTP_ENTRIES,
     *VIDEO_ENTRIES,
 )

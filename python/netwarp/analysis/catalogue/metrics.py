@@ -13,11 +13,13 @@ from netwarp.analysis.catalogue.energy_entries import (
 )
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
 from netwarp.analysis.catalogue.flow_entries import FLOW_ENTRIES
+from netwarp.analysis.catalogue.mptcp_entries import SUBFLOW_ENTRIES
 
 _SPREAD = "mean, percentiles and maximum of "
 
 CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "flow": (*FLOW_ENTRIES, *FLOW_ENERGY_ENTRIES),
+    "subflow": SUBFLOW_ENTRIES,
     "queue": (
         entry(
             "sojourn_ms: mean p50 p95 p99 max",

@@ -26,6 +26,7 @@ from netwarp.analysis.flow.media import (
 from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
 from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, quic_metrics
 from netwarp.analysis.flow.senders import Sender, load_senders
+from netwarp.analysis.flow.subflows import Mptcp, connection_metrics, load_mptcp, subflow_metrics
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.flow.video import Video, load_videos, video_metrics
 from netwarp.analysis.metric import Metric, rows
@@ -60,6 +61,7 @@ class FlowData:
     playout: Playout | None = None
     rate_control: RateControl | None = None
     quic: Quic | None = None
+    mptcp: Mptcp | None = None
     pages: Pages | None = None
     video: Video | None = None
     lost_of: tuple[int, int] | None = None  # lost datagrams and their total, for datagrams without numbers
@@ -119,7 +121,8 @@ class FlowData:
             whole = self.transfers.delivered(self.window)
             if whole is not None:
                 return whole
-        known = self.deliveries
+        # A byte may arrive over two subflows, and counts once, when the application gets it.
+        known = self.deliveries if self.mptcp is None else self.readable
         if known is None or (known.sampled and not self.flow.kind.built_in):
             if self.intervals is not None:
                 return self.intervals.within(self.window).delivered()
@@ -209,7 +212,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out.
     """
     description = run.description
-    quics, pages, videos = load_quic(run), load_pages(run), load_videos(run)
+    quics, pages, videos, mptcps = load_quic(run), load_pages(run), load_videos(run), load_mptcp(run)
     senders = load_senders(run, description.flows) | {n: one.sender for n, one in quics.items() if one.sender}
     senders |= load_logged(run)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
@@ -221,6 +224,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
     own |= {flow_id: one.arrived for flow_id, one in quics.items() if one.arrived}
     readable |= {flow_id: one.readable for flow_id, one in quics.items() if one.readable}
+    readable |= {flow_id: one.readable for flow_id, one in mptcps.items() if one.readable}
     delivered = {n: deliveries.of_sender(sender) for n, sender in senders.items() if not sender.quic} | arrived | own
     first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
@@ -252,6 +256,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 playout=playouts.get(flow.id),
                 rate_control=controls.get(flow.id),
                 quic=quics.get(flow.id),
+                mptcp=mptcps.get(flow.id),
                 pages=pages.get(flow.id),
                 video=videos.get(flow.id),
                 lost_of=losses.get(flow.id),
@@ -285,6 +290,8 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
         together = list(members)
         for data in together:
             yield from rows("flow", data.flow.name, _metrics([data]))
+            if data.mptcp is not None:
+                yield from subflow_metrics(data.flow.name, data.mptcp, data.window)
         if len(together) > 1:
             yield from rows("flow", group, _metrics(together))
 
@@ -325,6 +332,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         **playout_metrics([of for data in flows if (of := data.played()) is not None]),
         "media_rate_mbps_mean": target_mean_mbps([(c, data.window) for data in flows if (c := data.rate_control)]),
         **quic_metrics([begun for data in flows if (begun := data.handshake()) is not None]),
+        **connection_metrics([data.mptcp for data in flows if data.mptcp is not None]),
         **page_metrics([(data.pages, data.window) for data in flows if data.pages is not None]),
         **video_metrics([(data.video, data.window) for data in flows if data.video is not None]),
         **_transfer_metrics(flows),

@@ -43,8 +43,9 @@ def check_run(run_dir: Path) -> Validity:
 
     It has failed if a flow did not run, unless the network lost its packets, which is a result. It is suspect if the
     sender's host limited a flow, if its kernel printed a warning, if a flow had another congestion control than it was
-    given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if RED dropped at
-    an empty queue, if its time followed the host's, or if the machine disturbed a run in real time.
+    given, if MPTCP fell back to TCP unasked, if packets are unaccounted for, if a flow delivered more than a link on
+    its path can carry, if RED dropped at an empty queue, if its time followed the host's, or if the machine disturbed a
+    run in real time.
 
     Raises StoreError if the directory is not a run's or a table cannot be read.
     """
@@ -57,19 +58,20 @@ def judge(run: RunDir) -> Validity:
     failures = (*_broken_tables(run), *_failed_flows(run), *(text for text, lost in silent if not lost))
     if failures:
         return Validity(RunStatus.FAILED, failures)
+    fallen = list(_without_mptcp(run))
     doubts = (
         *_host_time(run),
         *machine_doubts(run),
         *_kernel_warnings(run),
         *_limited_flows(run),
         *_fallen_back(run),
+        *(text for text, asked in fallen if not asked),
         *conservation_doubts(run),
         *capacity_doubts(run),
         *idle_red_doubts(run),
     )
-    return Validity(
-        RunStatus.SUSPECT if doubts else RunStatus.OK, doubts, _first([text for text, _ in silent], "flows")
-    )
+    notes = [text for text, _ in silent] + [text for text, asked in fallen if asked]
+    return Validity(RunStatus.SUSPECT if doubts else RunStatus.OK, doubts, _first(notes, "flows"))
 
 
 def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
@@ -186,6 +188,16 @@ def _fallen_back(run: RunDir) -> Iterator[str]:
                 f"flow {flow.name} ran with dctcp-reno, which is Reno: its connection was made without ECN, and DCTCP "
                 "needs it; set the sysctl net.ipv4.tcp_ecn = 1 on both of its nodes"
             )
+
+
+def _without_mptcp(run: RunDir) -> Iterator[tuple[str, bool]]:
+    """Find MPTCP flows that fell back to TCP, each with whether the scenario asked for it."""
+    fallen = run.scan("mptcp").filter("fell_back").collect()["flow_id"].to_list()
+    asked = {flow.id: flow.own.get("receiver_is_mptcp") is False for flow in run.lab.flows} if fallen else {}
+    for flow in run.description.flows:
+        if flow.id in fallen:
+            why = "its receiver has only TCP" if asked[flow.id] else "its path took the option of MPTCP away"
+            yield f"flow {flow.name} fell back to TCP, over one path: {why}", asked[flow.id]
 
 
 def _accounts(run: RunDir) -> dict[int, AccountRow]:

@@ -49,8 +49,14 @@ def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
 
 
 def own_routes(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
-    """Find options of flows that need separate routes and rules: the place, and a sentence."""
+    """Find flows that need separate routes and rules, or settings of their nodes: the place, and a sentence."""
     if isinstance(section, FlowBase):
+        if kind_of(section.tool).subflows:
+            yield (
+                (*key, "tool"),
+                "sets endpoints, routes and rules (ip-mptcp(8), ip-rule(8)), which are not added to machines that "
+                "others use; use the engine uml or host",
+            )
         transport = kind_of(section.tool).transport
         for option, value in given_options(section):
             if next(option.metrics(value, transport), None) is not None:

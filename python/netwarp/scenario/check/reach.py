@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from netwarp.flows import FlowBase
 from netwarp.scenario.model.hops import hops_from
 
 
@@ -32,6 +33,25 @@ def links_between(
     neighbours = _neighbours(ends)
     usable = {node: others for node, others in neighbours.items() if node in forwarding or node == source}
     return hops_from([source], usable).get(target)
+
+
+def links_on_paths(ends: Mapping[str, tuple[str, ...]], forwarding: frozenset[str], flow: FlowBase) -> list[str]:
+    """The links, by name, that are on a shortest path of a flow's packets; its destination can be reached."""
+    pairs = tuple(ends.values())
+    length = links_between(pairs, forwarding, flow.from_, flow.to)
+    neighbours = _neighbours(pairs)
+    usable = {node: others for node, others in neighbours.items() if node in forwarding or node == flow.from_}
+    there = hops_from([flow.from_], usable)
+    back = hops_from(
+        [flow.to], {node: [one for one in others if one in forwarding] for node, others in neighbours.items()}
+    )
+    far = len(neighbours)
+    return [
+        name
+        for name, (one, other) in ends.items()
+        for a, b in ((one, other), (other, one))
+        if (a == flow.from_ or a in forwarding) and there.get(a, far) + 1 + back.get(b, far) == length
+    ]
 
 
 @lru_cache(maxsize=8)

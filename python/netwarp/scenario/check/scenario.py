@@ -13,8 +13,9 @@ from netwarp.scenario.check.changes import check_changes
 from netwarp.scenario.check.exec import check_exec
 from netwarp.scenario.check.links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.check.modules import check_modules
+from netwarp.scenario.check.mptcp import check_mptcp
 from netwarp.scenario.check.nat import check_nat
-from netwarp.scenario.check.reach import links_between, unreachable
+from netwarp.scenario.check.reach import links_between, links_on_paths, unreachable
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import MAX_RUN_NS, Scenario, Tuner
 from netwarp.scenario.source import Keys
@@ -48,6 +49,7 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     yield from check_addresses(scenario)
     yield from check_modules(scenario)
     yield from check_nat(scenario)
+    yield from check_mptcp(scenario)
     yield from _check_flows(scenario)
     yield from check_changes(scenario)
     yield from _check_tuners(scenario)
@@ -110,8 +112,20 @@ def _check_flow(
             yield (*keys, "to"), why
         else:
             yield from _check_lifetime(keys, flow, scenario, links_between(ends, forwarding, flow.from_, flow.to) or 0)
+            yield from _check_links_on_path(keys, flow, scenario, ends, forwarding)
     yield from _check_flow_times(keys, name, scenario)
     yield from (((*keys, field), why) for field, why in flow.problems())
+
+
+def _check_links_on_path(
+    keys: Keys, flow: Flow, scenario: Scenario, ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str]
+) -> Iterator[Found]:
+    """Check that links which a flow names are on a shortest path of its packets."""
+    for field, link in flow.links_on_path.items():
+        if link not in scenario.links:
+            yield (*keys, field), f'there is no link "{link}"{did_you_mean(link, scenario.links)}'
+        elif link not in (on := links_on_paths(dict(zip(scenario.links, ends, strict=True)), forwarding, flow)):
+            yield (*keys, field), f'link "{link}" is not on the path of the flow; its links are {", ".join(on)}'
 
 
 def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> Iterator[Found]:

@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from netwarp.flows import kind_of
 from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import INTERVAL, Expectation, Scenario
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
-SCOPES = ("run", "flow", "queue", "link", "node", "place")
+SCOPES = ("run", "flow", "subflow", "queue", "link", "node", "place")
 MAX_SELECTED = 100_000
-_NAMED = ("run", "flow", "queue", "link")
+_NAMED = ("run", "flow", "subflow", "queue", "link")
 """Scopes whose names follow from the scenario; a place has one when something is dropped there."""
 
 
@@ -197,6 +198,9 @@ def _is_name(scope: str, name: str, scenario: Scenario) -> bool:
         if flow is None or not dot:
             return flow is not None
         return re.fullmatch("0|[1-9][0-9]{0,3}", number) is not None and int(number) < flow.count > 1
+    if scope == "subflow":
+        flow_name, _, link = name.rpartition(":")
+        return link in scenario.links and _is_name("flow", flow_name, scenario)
     return name in _names(scope, scenario)
 
 
@@ -204,6 +208,9 @@ def _names(scope: str, scenario: Scenario) -> list[str]:
     """The names that metrics of this scope carry; for flows the names of the groups."""
     if scope == "flow":
         return list(scenario.flows)
+    if scope == "subflow":
+        flows = [(name, flow.from_) for name, flow in scenario.flows.items() if kind_of(flow.tool).subflows]
+        return [f"{name}:{link}" for name, own in flows for link, of in scenario.links.items() if own in of.ends]
     if scope in {"queue", "link"}:
         return [f"{name}:{node}" for name, link in scenario.links.items() for node in link.ends]
     return [""]

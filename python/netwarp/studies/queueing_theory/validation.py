@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from math import sqrt
 
 from netwarp.store.rundir import RunDir
+from netwarp.store.summary import axis_text
+from netwarp.studies.queueing_theory.sharing import law, slowdowns
 from netwarp.studies.queueing_theory.system import HEADER_BYTES, System
 from netwarp.verify.measures import by_axis, metric, packets_at
-from netwarp.verify.row import Experiment, Family, Row, Size, share, within
+from netwarp.verify.row import Experiment, Family, Range, Row, Size, share, within
 
 _LOADS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 _MEASURED_MS = 12_000
@@ -25,6 +27,36 @@ _ROOM = 11
 _SHORT = System(400_000_000, 6000, 65_507, HEADER_BYTES["ipv4"], exponential=True, room=_ROOM)
 _SHORT_LOADS = (0.8, 0.95, 1.2)
 _IDLE_LOAD = 0.5
+_SHARED_LOADS = (0.5, 0.8, 0.9)
+_SHARED = """\
+name = "mg1-ps"
+duration = "130s"
+warmup = "20s"
+seeds = 20
+[nodes]
+h1 = {}
+r1 = { forward = true }
+h2 = {}
+[links.access]
+ends = ["h1", "r1"]
+rate = "1gbit"
+[links.bottleneck]
+ends = ["r1", "h2"]
+rate = "20mbit"
+delay = "100us"
+queue = "fq limit 100000 flow_limit 10000 quantum 1514 initial_quantum 1514 orphan_mask 65535"
+[flows.web]
+from = "h1"
+to = "h2"
+tool = "open_loop"
+arrivals = "poisson"
+load = "50%"
+size = "100kB lognormal 0.5"
+duration = "110s"
+[sweep]
+"flows.web.load" = ["50%", "80%", "90%"]
+"""
+"""Transfers of some 70 packets, whose path holds two, over a link that sends a packet of each connection in turn."""
 _NAMES = {"md1": "M/D/1", "mm1": "M/M/1"}
 _SOURCES = {
     "md1": "L. Kleinrock, Queueing Systems I (1975), 5.6 (Pollaczek and Khinchine), service times constant",
@@ -34,7 +66,7 @@ _SOURCES = {
 
 def family() -> Family:
     """The rows, one for each queue and load."""
-    return Family("Queueing theory", (*_rows(), _losses(), _idle()))
+    return Family("Queueing theory", (*_rows(), _losses(), _idle(), _sharing()))
 
 
 def _rows() -> Iterator[Row]:
@@ -94,6 +126,40 @@ def _idle() -> Row:
         by_axis(_AXIS, _undelayed),
         size=Size.USUAL,
     )
+
+
+def _sharing() -> Row:
+    """The row of the mean slowdown of transfers that share a link."""
+    return Row(
+        "mg1-ps",
+        "The mean slowdown of transfers, each in its own queue of a link, at a load is 1 / (1 − load).",
+        "L. Kleinrock, Queueing Systems II (1976), 4.4 (processor sharing), times the quotient of the slowdowns here "
+        "and in an ideal server with the same arrivals",
+        "×",
+        {f"{100 * load:g}%": law(load) for load in _SHARED_LOADS},
+        share(
+            0.05,
+            "a packet is a seventieth of a transfer: the link sends whole packets in turn, the first of a connection "
+            "before those of others, after a round trip",
+        ),
+        Experiment("mg1-ps", _SHARED),
+        by_axis("flows.web.load", _slowdown),
+        explained=Range(
+            0.06,
+            0.05,
+            "fq sends a packet that finds its connection's queue empty before those of others, which favours "
+            "connections in slow start, the youngest",
+            relative=True,
+        ),
+        size=Size.COMPLETE,
+    )
+
+
+def _slowdown(run: RunDir) -> float | None:
+    """The mean slowdown without the chance of the run's arrivals, which is a factor of the ideal server's as well."""
+    found = slowdowns(run)
+    label = axis_text(run.description.point["flows.web.load"])
+    return found.measured / found.ideal * law(float(label.removesuffix("%")) / 100) if found else None
 
 
 def _rate(system: System, load: float) -> str:

@@ -178,7 +178,7 @@ def test_the_queue_of_a_result_is_the_busiest_of_most_runs() -> None:
 
 def test_a_queue_that_is_read_in_parts_has_the_same_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packets of two queues, recorded as they leave, in batches of nine; some stay, one queue reports no lengths."""
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, int | None]] = []
     for index, limit in ((11, 4), (12, 9)):
         arrivals = [(at * 7 % 80, at * (5 + index) % 11) for at in range(200)]
         for enqueue, dequeue, drop, length, after in fifo(sorted(arrivals), limit)[0]:
@@ -193,8 +193,7 @@ def test_a_queue_that_is_read_in_parts_has_the_same_lengths(tmp_path: Path, monk
             rows.append(
                 row | {"length_pkts": length, "length_after_pkts": after if index == 11 else None, "segments": 1}
             )
-    left = {0: "dequeue_ns", 1: "drop_ns"}
-    rows.sort(key=lambda row: float(row[left[row["fate"]]]) if row["fate"] in left else np.inf)  # type: ignore[index,arg-type]
+    rows.sort(key=lambda row: (row["fate"] == 2, row["dequeue_ns"] or row["drop_ns"] or 0))
     write_table(tmp_path, "packets", rows, batch_rows=9)
     run, window = RunDir(tmp_path), Window(10, 70)
     whole = queue_tallies(run, window)

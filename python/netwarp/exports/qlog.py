@@ -107,7 +107,7 @@ def _tcp(run: RunDir, tuples: Mapping[int, int]) -> Iterator[_Trace]:
 
 
 def _learnt(run: RunDir, number: int) -> Iterator[_Event]:
-    """What a sender of TCP learnt from each ACK: changes of its metrics, then of its state."""
+    """The events of what a sender of TCP learnt from each ACK: changes of its metrics, then of its state."""
     changes, states = _Changes(), _States()
     for frame in run.batches("acks", list(polars_schema(TABLES["acks"]))):
         for row in frame.filter(pl.col("tuple_id") == number).iter_rows(named=True):

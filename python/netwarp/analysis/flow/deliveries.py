@@ -108,7 +108,7 @@ class _Sum:
         self.parts.append((times_ns, totals))
 
     def deliveries(self) -> Deliveries:
-        """What was delivered."""
+        """The deliveries of a flow, whose parts have been added."""
         times, totals = (np.concatenate(columns) for columns in zip(*self.parts, strict=True))
         return Deliveries(times, totals)
 

@@ -70,7 +70,7 @@ def _thinned(run: RunDir, flows: tuple[Flow, ...], few: dict[int, Flow], thinnin
 
 @dataclass
 class _Connection:
-    """What is known of one connection after some of its ACKs."""
+    """The counts and rows of one connection after some of its ACKs."""
 
     thinning: Thinning
     grids: list[Grid]

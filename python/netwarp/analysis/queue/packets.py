@@ -57,7 +57,7 @@ def _coming(run: RunDir) -> Mapping[tuple[int, int], int]:
 
 
 def queue_tallies(run: RunDir, window: Window, interfaces: Collection[int] | None = None) -> Mapping[int, QueueTally]:
-    """The tally of each queue in the window, by its interface; empty tallies for those without packets. Raises StoreError.
+    """The tally of each queue in the window, by its interface; empty ones without packets. Raises StoreError.
 
     The memory that this takes does not depend on the length of the run.
     """

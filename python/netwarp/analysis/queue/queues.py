@@ -139,7 +139,7 @@ def _agreed(change: Numbers, reported: Numbers, sizes: Numbers) -> Numbers:
 
 @dataclass
 class QueueTally:
-    """Drops, marks, lengths and sojourns of a queue in a window, from its packets part by part; see `LengthSteps.add`."""
+    """Drops, marks, lengths and sojourns of a queue in a window, from parts of its packets; see `LengthSteps.add`."""
 
     window: Window
     sojourns: Tally = field(default_factory=Tally)

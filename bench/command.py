@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,6 +68,18 @@ def clocked(*arguments: str, codes: Sequence[int] = (0,)) -> float:
     if done.returncode not in codes:
         raise RuntimeError(done.stderr.strip())
     return seconds
+
+
+def peak_mb(*arguments: str) -> float:
+    """The most memory in MB of a whole command, or of a process that it started. Raises RuntimeError if it fails."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen([str(NETWARP), *arguments], stdout=subprocess.DEVNULL, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise RuntimeError(said.read().decode(errors="replace").strip())
+    return used.ru_maxrss / 1024
 
 
 def children_cpu_s() -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from netwarp.analysis import analyse_run, check_run
 
 from bench import scenarios
-from bench.command import children_cpu_s, clocked, timed
+from bench.command import children_cpu_s, clocked, peak_mb, timed
 from bench.row import Row, measure
 from tests.e2e.e2e_networks import chain, star, tree
 
@@ -19,6 +19,7 @@ RUNS = (100, 300, 900)
 FLOWS = (100, 300, 900)
 NODES = (50, 150, 450)
 HOSTS = (10, 100, 1000)
+MINUTES = (10, 30)
 
 
 @measure
@@ -82,6 +83,31 @@ def growth_of_flows(place: Path) -> Iterator[Row]:
             work(run.path)
             taken[name].append(time.process_time() - begin)
     yield from _rows(taken, FLOWS, "flows")
+
+
+@measure
+def growth_of_durations(place: Path) -> Iterator[Row]:
+    """Memory of commands over runs of more and more minutes at 20 Mbit/s: it should hardly grow."""
+    place.mkdir(parents=True)
+    commands = {
+        "report": ("report",),
+        "plot of a distribution": ("plot", "--metric", "queue.sojourn_ms"),
+        "export --format flent": ("export", "--format", "flent"),
+        "export --format parquet": ("export", "--format", "parquet"),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in ("run", *commands)}
+    for minutes in MINUTES:
+        text = scenarios.dumbbell(
+            rate="20mbit", duration=f"{minutes}min", queue="pfifo limit 100", flow='tool = "bulk"', exact=True
+        )
+        (place / "long.toml").write_text(text)
+        result = str(place / str(minutes))
+        taken["run"].append(peak_mb("run", str(place / "long.toml"), "--no-plots", "-o", result))
+        for name, (word, *options) in commands.items():
+            taken[name].append(peak_mb(word, result, *options))
+    for name, peaks in taken.items():
+        yield Row(f"memory of {name}: {MINUTES[-1]} minutes at 20 Mbit/s", peaks[-1], 600, unit="MB")
+        yield Row(f"  {MINUTES[-1]} minutes over {MINUTES[0]}", peaks[-1] / peaks[0], unit="×")
 
 
 def _rows(taken: dict[str, list[float]], sizes: tuple[int, ...], what: str) -> Iterator[Row]:

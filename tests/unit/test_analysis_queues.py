@@ -8,22 +8,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.analysis.queue import packets as reading
-from netwarp.analysis.queue.queues import (
-    _ABSENT,
-    _NEVER,
-    Packets,
-    drops,
-    length_metrics,
-    length_steps,
-    marks,
-    rate_metrics,
-    sojourns_ms,
-)
+from netwarp.analysis.queue.packets import queue_lengths, queue_tallies
+from netwarp.analysis.queue.queues import _ABSENT, _NEVER, Packets, QueueTally, length_steps
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.stats.weighting import Window
+from netwarp.store import streams
 from netwarp.store.rundir import RunDir
-from polars.testing import assert_frame_equal
+from numpy.testing import assert_array_equal
 from synthetic import write_table
 
 Row = tuple[int, int | None, int | None, int, int | None]  # enqueue, dequeue, drop, length, length after
@@ -45,7 +36,15 @@ def packets(rows: list[Row], ecn: list[tuple[int, int]] | None = None, segments:
         ecn_in=np.array([i for i, _ in marked], np.uint8),
         ecn_out=np.array([o for _, o in marked], np.int64),
         segments=np.array(segments or [1] * len(rows), np.int64),
+        frame_bytes=np.full(len(rows), 1514),
+        drop_reason=np.full(len(rows), 2),
     )
+
+
+def tally(seen: Packets, window: Window) -> QueueTally:
+    found = QueueTally(window)
+    found.add(seen)
+    return found
 
 
 def steps(rows: list[Row]) -> dict[int, float]:
@@ -81,8 +80,9 @@ def test_rows_that_are_missing_at_the_start_are_made_up_for() -> None:
 
 
 def test_no_packets() -> None:
-    unused = {"length_pkts_min": 0.0, "length_pkts_mean": 0.0, "length_pkts_max": 0.0}
-    assert length_metrics(packets([]), Window(0, 10)) == unused
+    found = tally(packets([]), Window(0, 10)).metrics()
+    unused = {"length_pkts_min": 0.0, "length_pkts_mean": 0.0, "length_pkts_max": 0.0, "drops": 0, "marks": 0}
+    assert {name: value for name, value in found.items() if value is not None} == unused
 
 
 def test_the_shortest_length_is_that_of_the_window() -> None:
@@ -90,7 +90,7 @@ def test_the_shortest_length_is_that_of_the_window() -> None:
     rows: list[Row] = [(0, 10, None, 1, 2), (1, 11, None, 2, 1), (2, 12, None, 3, 0)]
     wanted = {(0, 20): 0, (0, 12): 1, (2, 11): 2, (3, 10): 3, (10, 11): 2}
     for (start, end), shortest in wanted.items():
-        assert length_metrics(packets(rows), Window(start, end))["length_pkts_min"] == shortest
+        assert tally(packets(rows), Window(start, end)).metrics()["length_pkts_min"] == shortest
 
 
 @settings(deadline=None)
@@ -144,19 +144,20 @@ def test_an_aggregate_counts_as_its_segments() -> None:
         25: 1,
         30: 0,
     }
-    assert (drops(seen, Window(0, 40)), marks(seen, Window(0, 40))) == (5, 11)
-    assert rate_metrics(seen, Window(0, 40)) == {"drop_pct": 100 * 5 / 28, "mark_pct": 100 * 11 / 23}
-    assert sorted(sojourns_ms(seen, Window(0, 40)) * 1e6) == [10] * 10 + [19] * 10 + [23] * 2 + [28]
+    assert (tally(seen, Window(0, 40)).drops, tally(seen, Window(0, 40)).marks) == (5, 11)
+    metrics, sojourns = tally(seen, Window(0, 40)).metrics(), tally(seen, Window(0, 40)).sojourns.weighted()
+    assert (metrics["drop_pct"], metrics["mark_pct"]) == (100 * 5 / 28, 100 * 11 / 23)
+    assert (sojourns.values.tolist(), sojourns.weights_ns.tolist()) == ([10, 19, 23, 28], [10, 10, 2, 1])
 
 
 def test_drops_and_marks_in_the_window() -> None:
     rows: list[Row] = [(0, 5, None, 1, 2), (1, 6, None, 2, 1), (2, 7, None, 3, 0), (3, None, 3, 3, None)]
     seen = packets(rows, [(2, 3), (3, 3), (1, 3), (0, 0)])
-    assert marks(seen, Window(0, 10)) == 2
-    assert marks(seen, Window(6, 10)) == 1
-    assert drops(seen, Window(0, 10)) == 1
-    assert drops(seen, Window(4, 10)) == 0
-    assert length_metrics(seen, Window(0, 10))["length_pkts_mean"] == pytest.approx((1 + 2 + 3 * 3 + 2 + 1) / 10)
+    assert tally(seen, Window(0, 10)).marks == 2
+    assert tally(seen, Window(6, 10)).marks == 1
+    assert tally(seen, Window(0, 10)).drops == 1
+    assert tally(seen, Window(4, 10)).drops == 0
+    assert tally(seen, Window(0, 10)).metrics()["length_pkts_mean"] == pytest.approx((1 + 2 + 3 * 3 + 2 + 1) / 10)
 
 
 def test_the_queue_of_a_result_is_the_busiest_of_most_runs() -> None:
@@ -175,30 +176,39 @@ def test_the_queue_of_a_result_is_the_busiest_of_most_runs() -> None:
     assert busiest_queue(summary.clear()) is None
 
 
-def test_a_long_run_is_read_queue_by_queue_with_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [
-        {
-            "interface_index": (11, 12, 12)[at % 3],
-            "enqueue_ns": at,
-            "dequeue_ns": at + 5 if at % 4 else None,
-            "fate": at % 2,
-        }
-        for at in range(1000)
-    ]
-    write_table(tmp_path, "packets", rows, batch_rows=300)
-    run = RunDir(tmp_path)
-    assert run.length("packets") == 1000
-    whole = reading.load_packets(run)
-    monkeypatch.setattr(reading, "_MOST_ROWS", 0)
-    by_queue, one = reading.load_packets(run), reading.load_packets(run, 12)
-    assert isinstance(by_queue.recorded, pl.LazyFrame)
-    for index, count in ((11, 334), (12, 666)):
-        expected, found = whole.get(index), by_queue.get(index)
-        assert expected is not None
-        assert found is not None
-        assert found.height == count
-        assert_frame_equal(found, expected)
-    only = one.get(12)
-    assert only is not None
-    assert only.height == 666
-    assert (whole.get(13), by_queue.get(13), one.get(11)) == (None, None, None)
+def test_a_queue_that_is_read_in_parts_has_the_same_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packets of two queues, recorded as they leave, in batches of nine; some stay, one queue reports no lengths."""
+    rows: list[dict[str, int | None]] = []
+    for index, limit in ((11, 4), (12, 9)):
+        arrivals = [(at * 7 % 80, at * (5 + index) % 11) for at in range(200)]
+        for enqueue, dequeue, drop, length, after in fifo(sorted(arrivals), limit)[0]:
+            fate = 0 if dequeue is not None else 1 if drop is not None else 2
+            row = {
+                "interface_index": index,
+                "enqueue_ns": enqueue,
+                "dequeue_ns": dequeue,
+                "drop_ns": drop,
+                "fate": fate,
+            }
+            rows.append(
+                row | {"length_pkts": length, "length_after_pkts": after if index == 11 else None, "segments": 1}
+            )
+    rows.sort(key=lambda row: (row["fate"] == 2, row["dequeue_ns"] or row["drop_ns"] or 0))
+    write_table(tmp_path, "packets", rows, batch_rows=9)
+    run, window = RunDir(tmp_path), Window(10, 70)
+    whole = queue_tallies(run, window)
+    expected = {index: list(queue_lengths(run, index)) for index in (11, 12)}
+    monkeypatch.setattr(streams, "_CHUNK_ROWS", 9)
+    parts = queue_tallies(run, window)
+    for index in (11, 12):
+        assert whole[index].metrics() == parts[index].metrics()
+        assert whole[index].packets == parts[index].packets == 200
+        found = list(queue_lengths(run, index))
+        assert len(found) > 10, "in parts, else this says nothing"
+        for column in (0, 1):
+            assert_array_equal(
+                np.concatenate([part[column] for part in found]),
+                np.concatenate([part[column] for part in expected[index]]),
+            )
+    assert queue_tallies(run, window, [12]).keys() == {12}
+    assert parts[13].metrics()["length_pkts_max"] == 0, "a queue without packets"

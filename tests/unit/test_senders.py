@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from netwarp.analysis.flow.senders import Sender, _first_ssthresh, together
+from netwarp.analysis.flow.senders import Sender, first_threshold, together
 from netwarp.analysis.queue.throughput import sampled_per_interval
 from netwarp.stats.weighting import Window
 
@@ -64,9 +64,9 @@ def test_the_first_peak_is_the_window_before_it_first_shrinks() -> None:
 
 def test_slow_start_ends_at_the_first_threshold_that_is_set() -> None:
     infinite = 0x7FFFFFFF
-    assert _first_ssthresh(np.array([infinite, infinite, 632, 632, 316], np.uint32)) == 632
-    assert _first_ssthresh(np.array([infinite, infinite], np.uint32)) is None
-    assert _first_ssthresh(np.empty(0, np.uint32)) is None
+    assert first_threshold(np.array([infinite, infinite, 632, 632, 316], np.uint32)) == 632
+    assert first_threshold(np.array([infinite, infinite], np.uint32)) is None
+    assert first_threshold(np.empty(0, np.uint32)) is None
     one, other = (sender([1], [1], [1], [1], sampled=False) for _ in range(2))
     assert together([replace(one, first_ssthresh_pkts=10.0), other]).first_ssthresh_pkts == 10
     assert together([one, other]).first_ssthresh_pkts is None

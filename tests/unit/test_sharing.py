@@ -13,11 +13,11 @@ from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.flow.sharing import flow_progress, jain_over_time, sharing_metrics
 from netwarp.analysis.metric import Metric
 from netwarp.analysis.queue.queue_transit import Transits
-from netwarp.analysis.queue.queues import Packets, rate_metrics
+from netwarp.analysis.queue.queues import Packets, QueueTally
 from netwarp.analysis.queue.throughput import capacity_bits, capacity_until
 from netwarp.analysis.run.series import throughput
 from netwarp.analysis.summary.harm import harm, with_harm
-from netwarp.stats.weighting import Window
+from netwarp.stats.weighting import TimeWeighted, Window
 from netwarp.store.description import Description, End, Flow
 
 SECOND = 10**9
@@ -40,9 +40,7 @@ def sending(about: Flow, rates: list[tuple[float, float]], run_s: float = 20) ->
     zeros = np.zeros(len(times))
     sender = Sender(times, acked.astype(np.int64), zeros, zeros, zeros.astype(np.int64), times, zeros + 20, False, 1448)
     window = Window(about.start_ns, about.start_ns + about.duration_ns)
-    one = np.ones(1, np.uint32)
-    never = np.zeros(1, np.bool_)
-    transits = Transits(13 * one, one, ~never, np.full(1, 5), never, never, {13: 5})
+    transits = Transits(0, 0, {13: TimeWeighted(np.full(1, 5.0), np.ones(1, np.int64))})
     return FlowData(
         about,
         window,
@@ -191,9 +189,15 @@ def test_drop_and_mark_rates() -> None:
         np.array([2, 2, 2, 2, 2, 2, 2, 3, 3, 3], np.uint8),
         np.array([-1, -1, -1, -1, 3, 3, 3, 3, 3, 3], np.int8),
         np.ones(10, np.int32),
+        np.full(10, 1500, np.int32),
+        np.full(10, 2, np.int32),
     )
-    assert rate_metrics(packets, Window(0, 100)) == {"drop_pct": 40, "mark_pct": 50}
-    assert rate_metrics(packets, Window(50, 100)) == {"drop_pct": None, "mark_pct": None}
+    inside, outside = QueueTally(Window(0, 100)), QueueTally(Window(50, 100))
+    for tally in (inside, outside):
+        tally.add(packets)
+    assert (inside.sent_bytes, inside.by_reason, outside.sent_bytes, outside.by_reason) == (9000, {2: 4}, 0, {})
+    assert [inside.metrics()[name] for name in ("drop_pct", "mark_pct")] == [40, 50]
+    assert [outside.metrics()[name] for name in ("drop_pct", "mark_pct")] == [None, None]
 
 
 def test_retransmissions_are_a_share_of_what_was_sent() -> None:

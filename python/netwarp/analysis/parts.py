@@ -1,11 +1,13 @@
 """Rows of a table in parts: those of each flow, connection or interface."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from netwarp.store.rundir import RunDir
 
 Columns = Mapping[str, NDArray[Any]]
 """Columns of equal length, by name."""
@@ -34,3 +36,38 @@ def parts_by(frame: pl.DataFrame, key: str) -> dict[int, Columns]:
     return {
         number: {name: values[rows] for name, values in columns.items()} for number, rows in rows_by(frame[key]).items()
     }
+
+
+_MOST_GROUPS = 1 << 19
+"""Groups that are held apart before groups with the same keys are joined."""
+
+
+def grouped(
+    run: RunDir,
+    table: str,
+    columns: Sequence[str],
+    prepare: Callable[[pl.LazyFrame], pl.LazyFrame],
+    *,
+    keys: Sequence[str],
+    joined: Mapping[str, Callable[[pl.Expr], pl.Expr]],
+) -> pl.DataFrame:
+    """Group the rows of a table by `keys`: one row a group, in the order in which the groups first appear.
+
+    `prepare` filters and computes; it gets these columns of the table. `joined` has a sum, minimum or maximum for each
+    column that it computes: what can be taken again of parts. So no more rows than groups are in memory, however long
+    the run is. Raises StoreError.
+    """
+    rules = [join(pl.col(name)) for name, join in joined.items()]
+
+    def taken(rows: pl.LazyFrame) -> pl.DataFrame:
+        return rows.group_by(*keys, maintain_order=True).agg(rules).collect()
+
+    parts: list[pl.DataFrame] = []
+    held = whole = 0
+    for frame in run.batches(table, columns):
+        parts.append(taken(prepare(frame.lazy())))
+        held += parts[-1].height
+        if held > _MOST_GROUPS + 2 * whole:
+            parts = [taken(pl.concat(parts).lazy())]
+            held = whole = parts[0].height
+    return taken(pl.concat(parts).lazy()) if len(parts) > 1 else parts[0]

@@ -52,7 +52,7 @@ def write_flent(result: ResultDir, directory: Path) -> list[Path]:
 def flent_document(result: ResultDir, run: PlannedRun) -> dict[str, Json] | None:
     """Return the content of a run's file; None if the run has no TCP flow."""
     directory = result.run(run.id)
-    flows = load_flows(directory)
+    flows = load_flows(directory, transits=False)
     uploads = [data for data in flows if tcp_sender(data) is not None]
     if not uploads:
         return None

@@ -4,6 +4,7 @@ The keys are iperf3's, as far as the records have their values; values that only
 are left out. A flow whose tool was iperf3 has the program's own JSON, verbatim.
 """
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ import polars as pl
 
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.parts import grouped
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.exports.names import stem, tcp_sender, without_tcp
 from netwarp.store.errors import StoreError
@@ -31,7 +33,7 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
     for run in result.good:
         run_dir = result.run(run.id)
         segment_bytes = _segment_bytes(run_dir)
-        for data in load_flows(run_dir):
+        for data in load_flows(run_dir, transits=False):
             path = directory / f"{stem(result, run)}--{data.flow.name}.json"
             own = run_dir.path / f"iperf3-{data.flow.name}.json"
             if own.is_file():
@@ -53,7 +55,7 @@ def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -
     edges = [*range(flow.start_ns, end_ns, 10**9), end_ns]
     intervals = [_interval(data, sender, segment_bytes, start, end) for start, end in pairwise(edges)]
     total = _span(data, sender, flow.start_ns, end_ns)
-    ends = total | _window("max_snd_cwnd", sender.cwnd_pkts.max(initial=0), segment_bytes) | _rtts(sender)
+    ends = total | _window("max_snd_cwnd", sender.cwnd_pkts.max(initial=0), segment_bytes) | _rtts(sender, edges[1:])
     received = {key: value for key, value in total.items() if key != "retransmits"}
     return {
         "start": {
@@ -119,9 +121,14 @@ def _span(data: FlowData, sender: Sender, start_ns: int, end_ns: int) -> dict[st
     }
 
 
-def _rtts(sender: Sender) -> dict[str, int]:
-    """iperf3's three statistics of the smoothed RTT, in microseconds; empty without a sample."""
-    known = sender.srtt_ms[sender.srtt_ms > 0] * 1e3
+def _rtts(sender: Sender, ends_ns: Sequence[int]) -> dict[str, int]:
+    """iperf3's three statistics of the smoothed RTT, in microseconds; empty without a sample.
+
+    Like iperf3, which reads it at the end of each interval.
+    """
+    at = np.searchsorted(sender.times_ns, np.array(ends_ns, np.int64), side="right") - 1
+    known = sender.srtt_ms[at[at >= 0]] * 1e3
+    known = known[known > 0]
     if not len(known):
         return {}
     return {"max_rtt": round(known.max()), "min_rtt": round(known.min()), "mean_rtt": round(known.mean())}
@@ -135,5 +142,6 @@ def _window(key: str, packets: float, segment_bytes: int | None) -> dict[str, in
 def _segment_bytes(run: RunDir) -> dict[int, int]:
     """The sender's segment size by flow id, from exact records; samples have only the socket's initial one."""
     flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
-    sizes = run.scan("acks").group_by("tuple_id").agg(pl.col("mss_bytes").max()).collect()
+    columns = ("tuple_id", "mss_bytes")
+    sizes = grouped(run, "acks", columns, lambda rows: rows, keys=columns[:1], joined={"mss_bytes": pl.Expr.max})
     return {flow_of[key]: size for key, size in sizes.iter_rows() if key in flow_of and size}

@@ -9,20 +9,26 @@ frames, is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import heapq
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from netwarp.analysis.parts import grouped
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.exports.names import stem, without
 from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
-from netwarp.store.files import write_json
+from netwarp.store.files import write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
-from netwarp.store.summary import PlannedRun
+from netwarp.store.schemas import TABLES
+from netwarp.store.streams import polars_schema
 from netwarp.values.json_values import Json
 
 VERSION = "0.3"
@@ -43,48 +49,85 @@ class _Event(NamedTuple):
     data: Mapping[str, Json]
 
 
+class _Trace(NamedTuple):
+    """One trace: what is said about it, and its events in the order of time, which are read when they are written."""
+
+    head: Mapping[str, Json]
+    events: Iterator[_Event]
+
+
 def write_qlog(result: ResultDir, directory: Path) -> list[Path]:
     """Write a `.qlog` for each good run that has a TCP or QUIC sender. Raises StoreError if none has."""
     files = []
     for run in result.good:
-        document = qlog_document(result, run)
-        if document is not None:
+        traces = list(_traces(result.run(run.id)))
+        if traces:
             files.append(directory / f"{stem(result, run)}.qlog")
-            write_json(files[-1], document)
+            title = f"{result.plan.get('name', '')}, seed {run.seed}, netwarp run {run.id}"
+            write_atomic(files[-1], partial(_write, title=title, traces=traces))
     if not files:
         raise StoreError(without(result, "a flow of TCP or QUIC", "from which qlog is made"))
     return files
 
 
-def qlog_document(result: ResultDir, run: PlannedRun) -> dict[str, Json] | None:
-    """Return the content of a run's file; None if it has no record of a sender."""
-    directory = result.run(run.id)
-    tuples = flow_of_tuples(directory.scan("tuples").collect(), directory.description.flows)
-    traces: list[Json] = [*_tcp(directory, tuples), *_quic(directory, tuples)]
-    title = f"{result.plan.get('name', '')}, seed {run.seed}, netwarp run {run.id}"
-    return {"qlog_version": VERSION, "qlog_format": "JSON", "title": title, "traces": traces} if traces else None
+def _write(path: Path, *, title: str, traces: Sequence[_Trace]) -> None:
+    """Write the document with a line for each event: the events of a long run do not fit into memory."""
+    head = {"qlog_version": VERSION, "qlog_format": "JSON", "title": title}
+    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f'{_json(head)[:-1]}, "traces": [')
+        for number, trace in enumerate(traces):
+            file.write(f'{"," if number else ""}\n{_json(trace.head)[:-1]}, "events": [')
+            separator = "\n"
+            for event in trace.events:
+                line = _json({"time": event.at_ns / 1e6, "name": event.name, "data": event.data})
+                file.write(f"{separator}{line}")
+                separator = ",\n"
+            file.write("\n]}")
+        file.write("\n]}\n")
 
 
-def _tcp(run: RunDir, tuples: Mapping[int, int]) -> Iterator[Json]:
+def _json(value: Mapping[str, Json]) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _traces(run: RunDir) -> Iterator[_Trace]:
+    tuples = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+    yield from _tcp(run, tuples)
+    yield from _quic(run, tuples)
+
+
+def _tcp(run: RunDir, tuples: Mapping[int, int]) -> Iterator[_Trace]:
     """The traces of TCP's senders; `tuples` are those of data, with the ids of their flows."""
     flows = {flow.id: flow for flow in run.description.flows}
-    acks = run.scan("acks").filter(pl.col("tuple_id").is_in(list(tuples))).collect()
-    for rows in acks.partition_by("tuple_id", maintain_order=True):
-        number = int(rows["tuple_id"][0])
+    mine = pl.col("tuple_id").is_in(list(tuples))
+    seen = grouped(run, "acks", ("tuple_id",), lambda rows: rows.filter(mine), keys=("tuple_id",), joined={})
+    for number in seen["tuple_id"].to_list():
         flow = flows[tuples[number]]
-        states = (_tcp_metrics(row) for row in rows.iter_rows(named=True))
-        learnt = [*_changes(states), *_states(rows)]
-        yield _trace(flow, f"{flow.name}, tuple {number}", "TCP", [*_sent(run, [number]), *learnt])
+        yield _trace(flow, f"{flow.name}, tuple {number}", "TCP", _sent(run, [number]), _learnt(run, number))
 
 
-def _quic(run: RunDir, tuples: Mapping[int, int]) -> Iterator[Json]:
+def _learnt(run: RunDir, number: int) -> Iterator[_Event]:
+    """The events of what a sender of TCP learnt from each ACK: changes of its metrics, then of its state."""
+    changes, states = _Changes(), _States()
+    for frame in run.batches("acks", list(polars_schema(TABLES["acks"]))):
+        for row in frame.filter(pl.col("tuple_id") == number).iter_rows(named=True):
+            yield from changes.of(*_tcp_metrics(row))
+            yield from states.of(row["time_ns"], row["ca_state"], row["snd_cwnd_pkts"], row["snd_ssthresh_pkts"])
+
+
+def _quic(run: RunDir, tuples: Mapping[int, int]) -> Iterator[_Trace]:
     acks = run.scan("quic_acks").collect()
     for flow in run.description.flows:
-        rows = acks.filter(flow_id=flow.id)
+        rows = acks.filter(flow_id=flow.id).sort("time_ns", maintain_order=True)
         if rows.height:
             own = [number for number, owner in tuples.items() if owner == flow.id]
-            learnt = _changes(_quic_metrics(row) for row in rows.iter_rows(named=True))
-            yield _trace(flow, flow.name, "QUIC", [*_sent(run, own), *learnt])
+            yield _trace(flow, flow.name, "QUIC", _sent(run, own), _quic_learnt(rows))
+
+
+def _quic_learnt(rows: pl.DataFrame) -> Iterator[_Event]:
+    changes = _Changes()
+    for row in rows.iter_rows(named=True):
+        yield from changes.of(*_quic_metrics(row))
 
 
 def _tcp_metrics(row: Mapping[str, int | None]) -> tuple[int, dict[str, Json]]:
@@ -120,43 +163,73 @@ def _ms(value: int | None, of_a_ms: float) -> float | None:
     return None if value is None else value / of_a_ms
 
 
-def _changes(states: Iterator[tuple[int, dict[str, Json]]]) -> Iterator[_Event]:
+@dataclass
+class _Changes:
     """The metrics that differ from those logged before; absent ones stay unchanged."""
-    known: dict[str, Json] = {}
-    for at_ns, state in states:
-        new = {name: value for name, value in state.items() if value is not None and known.get(name) != value}
+
+    _known: dict[str, Json] = field(default_factory=dict)
+
+    def of(self, at_ns: int, state: Mapping[str, Json]) -> Iterator[_Event]:
+        new = {name: value for name, value in state.items() if value is not None and self._known.get(name) != value}
         if new:
-            known |= new
+            self._known |= new
             yield _Event(at_ns, _METRICS, new)
 
 
-def _states(acks: pl.DataFrame) -> Iterator[_Event]:
+@dataclass
+class _States:
     """Changes between the states of RFC 9002's figure 1, by the kernel's state and whether the window is below the
     threshold."""
-    known: str | None = None
-    columns = ("time_ns", "ca_state", "snd_cwnd_pkts", "snd_ssthresh_pkts")
-    for at_ns, ca_state, cwnd, threshold in acks.select(columns).iter_rows():
-        growing = "slow_start" if cwnd < threshold else "congestion_avoidance"
+
+    _known: str | None = None
+
+    def of(self, at_ns: int, ca_state: int, cwnd_pkts: int, threshold_pkts: int) -> Iterator[_Event]:
+        growing = "slow_start" if cwnd_pkts < threshold_pkts else "congestion_avoidance"
         state = "recovery" if ca_state in _REPAIRING else growing
-        if state != known:
-            old: dict[str, Json] = {} if known is None else {"old": known}
+        if state != self._known:
+            old: dict[str, Json] = {} if self._known is None else {"old": self._known}
             yield _Event(at_ns, _STATE, {**old, "new": state})
-            known = state
+            self._known = state
 
 
 def _sent(run: RunDir, tuples: list[int]) -> Iterator[_Event]:
     """The packets with these tuples that the sender's node put into its queue: where they were first seen."""
-    packets = run.scan("packets").filter(pl.col("tuple_id").is_in(tuples))
-    rows = packets.select("interface_index", "enqueue_ns", "packet_bytes").sort("enqueue_ns", maintain_order=True)
-    at_sender = rows.filter(pl.col("interface_index") == pl.col("interface_index").first()).drop("interface_index")
-    for number, (at_ns, length) in enumerate(at_sender.collect().iter_rows()):
+    mine = pl.col("tuple_id").is_in(tuples)
+    first = grouped(
+        run,
+        "packets",
+        ("tuple_id", "interface_index", "enqueue_ns"),
+        lambda rows: rows.filter(mine).select("interface_index", "enqueue_ns"),
+        keys=("interface_index",),
+        joined={"enqueue_ns": pl.Expr.min},
+    ).sort("enqueue_ns", maintain_order=True)
+    if first.is_empty():
+        return
+    own = mine & (pl.col("interface_index") == first["interface_index"][0])
+    columns = ("tuple_id", "interface_index", "enqueue_ns", "packet_bytes")
+    rows = (frame.filter(own).select("enqueue_ns", "packet_bytes") for frame in run.batches("packets", columns))
+    earliest = [frame.filter(own)["enqueue_ns"].min() for frame in run.batches("packets", columns[:-1])]
+    # They are recorded in the order in which they leave a queue, which is another if it schedules flows.
+    for number, (at_ns, length) in enumerate(_by_arrival(rows, earliest)):
         header: dict[str, Json] = {"packet_type": "1RTT", "packet_number": number}
         yield _Event(at_ns, _SENT, {"header": header, "raw": {"length": length}})
 
 
-def _trace(flow: Flow, title: str, protocol: str, events: list[_Event]) -> Json:
-    ordered = sorted(events, key=lambda event: event.at_ns)
-    return {
+def _by_arrival(rows: Iterator[pl.DataFrame], earliest: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """The rows of some batches in the order of their first column, of which `earliest` has each batch's minimum."""
+    waiting: list[pl.DataFrame] = []
+    for number, frame in enumerate(rows, start=1):
+        waiting.append(frame)
+        later = [at_ns for at_ns in earliest[number:] if at_ns is not None]
+        ready = pl.concat(waiting).sort("enqueue_ns", maintain_order=True)
+        done = ready.height if not later else int(ready["enqueue_ns"].search_sorted(min(later)))
+        yield from ready.head(done).iter_rows()
+        waiting = [ready.tail(ready.height - done)]
+
+
+def _trace(flow: Flow, title: str, protocol: str, *events: Iterator[_Event]) -> _Trace:
+    """A trace; of events at the same instant, those of the first iterator come first."""
+    head: dict[str, Json] = {
         "title": title,
         "vantage_point": {"name": flow.source, "type": "server" if flow.reverse else "client"},
         "common_fields": {
@@ -165,5 +238,5 @@ def _trace(flow: Flow, title: str, protocol: str, events: list[_Event]) -> Json:
             "protocol_type": [protocol],
             "group_id": flow.group,
         },
-        "events": [{"time": event.at_ns / 1e6, "name": event.name, "data": event.data} for event in ordered],
     }
+    return _Trace(head, heapq.merge(*events, key=lambda event: event.at_ns))

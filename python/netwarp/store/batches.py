@@ -4,10 +4,12 @@ Buffers of netwarp's own streams are compressed. Each claims its size without co
 much: so claims are bounded before any buffer is decompressed.
 """
 
-import os
+import contextlib
+import mmap
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -23,6 +25,9 @@ _ROW_BYTES = 2 << 10
 _SPARE_BYTES = 1 << 20
 """The most that the buffers of a batch may claim: 256 MiB, and 2 KiB for each row beside 1 MiB. The longest
 text, a command line, has 1 KiB, and rows of the widest table, `sockets`, take 0.5 KiB."""
+
+_BATCHES_MAPPED = 16
+"""The most batches of a file whose pages count as memory of this process."""
 
 _U16, _I32, _U32, _I64 = (struct.Struct(f"<{code}") for code in "HiIq")
 _HEADER, _LENGTH, _BUFFERS, _COMPRESSION = 2, 0, 2, 3
@@ -40,6 +45,7 @@ class BatchStream:
 
     path: Path
     schema: pa.Schema
+    _mapped: mmap.mmap
     _content: pa.Buffer
 
     def lengths(self) -> Iterator[int]:
@@ -66,10 +72,17 @@ class BatchStream:
             yield batch if columns is None else batch.select(list(columns))
 
     def _messages(self) -> Iterator[pa.Message]:
-        """The messages of batches, up to the first that was cut short. Raises StoreError if another is among them."""
+        """The messages of batches, up to the first that was cut short. Raises StoreError if another is among them.
+
+        Pages that have been read are given back to the kernel, which has them in its cache: a long table would
+        otherwise count as this process's memory.
+        """
         reader = pa.ipc.MessageReader.open_stream(pa.BufferReader(self._content))
         _ = reader.read_next_message()  # the schema
-        while True:
+        for number in count(1):
+            if number % _BATCHES_MAPPED == 0:
+                with contextlib.suppress(OSError):  # locked in memory (mlockall)
+                    self._mapped.madvise(mmap.MADV_DONTNEED)
             try:
                 message = reader.read_next_message()
             except (StopIteration, pa.ArrowException, OSError):
@@ -85,13 +98,15 @@ def open_stream(path: Path) -> BatchStream | None:
         if not path.exists():
             return None
         require_regular(path)
-        if path.stat().st_size == 0:
-            return None
-        content = pa.memory_map(os.fsencode(path)).read_buffer()
+        with path.open("rb") as file:
+            if path.stat().st_size == 0:
+                return None
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        content = pa.py_buffer(mapped)
     try:
         schema = pa.ipc.open_stream(pa.BufferReader(content)).schema
         _ = schema.names, schema.types  # decodes both, to find errors here
-        return BatchStream(path, schema, content)
+        return BatchStream(path, schema, mapped, content)
     except (pa.ArrowException, OSError, ValueError) as error:
         if _is_cut_short(content):
             return None
@@ -116,8 +131,8 @@ def _header(message: pa.Message, path: Path) -> _Header:
         buffers: list[tuple[int, int]] = []
         if vector:
             start = _target(data, vector)
-            (count,) = _U32.unpack_from(data, start)
-            buffers = list(struct.iter_unpack("<qq", data[start + 4 : start + 4 + 16 * count]))
+            (number,) = _U32.unpack_from(data, start)
+            buffers = list(struct.iter_unpack("<qq", data[start + 4 : start + 4 + 16 * number]))
         rows = _I64.unpack_from(data, length)[0] if length else 0
     except struct.error as error:
         raise _damaged(path, str(error)) from error

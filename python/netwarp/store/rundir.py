@@ -1,5 +1,6 @@
 """A run directory: its description and lazy readers of its tables."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from netwarp.store.network import Network, network_of
 from netwarp.store.run_status import RunStatus
 from netwarp.store.schemas import TABLES
 from netwarp.store.status import read_status, write_status
-from netwarp.store.streams import StreamState, has_rows, length, scan_stream, stream_state
+from netwarp.store.streams import StreamState, batches, has_rows, length, scan_stream, stream_state
 from netwarp.store.tables import read_parquet
 from netwarp.values.keep import Keep
 
@@ -60,6 +61,10 @@ class RunDir:
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty or cut-short files are not errors."""
         return scan_stream(self.path / TABLES[table].file, TABLES[table])
+
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """These columns of a table, some hundred thousand rows at a time; at least one frame. Raises StoreError."""
+        return batches(self.path / TABLES[table].file, TABLES[table], columns)
 
     def state(self, table: str) -> StreamState:
         """Whether the table's file is missing, empty, truncated or complete."""

@@ -91,6 +91,18 @@ def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series
     return register_io_source(source, schema=schema, is_pure=True)
 
 
+def batches(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """These columns of the stream at `path`, some hundred thousand rows at a time, as `scan_stream` has them.
+
+    At least one frame, perhaps without rows. For what needs no more than some rows at once: collecting a lazy frame
+    takes memory in proportion to the length of the run. Raises StoreError.
+    """
+    _check(path, table)
+    for frame in _frames(path, table, list(columns), polars_schema(table)):
+        yield frame.head(_CHUNK_ROWS)
+        yield from frame.slice(_CHUNK_ROWS).iter_slices(_CHUNK_ROWS)
+
+
 def has_rows(path: Path) -> bool:
     """Whether the stream at `path` has any row; looks at its first batches only."""
     stream = open_stream(path)

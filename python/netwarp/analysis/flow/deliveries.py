@@ -5,7 +5,8 @@ separately when its reader could take it, which is later if bytes before it had 
 sender's knowledge: `bytes_acked`, which comes half a round trip later, and after a repair all at once.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from netwarp.analysis.flow.datagrams import Datagrams
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.parts import parts_by
 from netwarp.analysis.queue.throughput import sampled_per_interval, throughput_per_interval
+from netwarp.analysis.thinning import Grid, Thinning
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.stats.weighting import Times, Values, Window, growth
 from netwarp.store.description import Flow
@@ -54,34 +56,61 @@ class Deliveries:
         return total
 
 
-def load_arrivals(run: RunDir, flows: tuple[Flow, ...]) -> tuple[dict[int, Deliveries], dict[int, Deliveries]]:
+def load_arrivals(
+    run: RunDir, flows: tuple[Flow, ...], thinning: Thinning | None = None
+) -> tuple[dict[int, Deliveries], dict[int, Deliveries]]:
     """Load the receivers' kernels' records, by flow id: bytes that arrived, and bytes that could be read.
 
-    Flows without arrivals are left out; for results without the latter, the former are used for both.
+    Flows without arrivals are left out; for results without the latter, the former are used for both. With `thinning`
+    only some rows of flows whose lives it has are kept.
     """
     if not run.has_rows("arrivals"):
         return {}, {}
     flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
-    readable = pl.coalesce("in_order_bytes", "new_bytes")
-    frame = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(flow_of)))
-    frame = frame.select(
-        pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
-        "time_ns",
-        pl.col("new_bytes").cast(pl.Int64),
-        readable.cast(pl.Int64).alias("readable_bytes"),
-    )
-    parts = parts_by(frame.collect(), "flow_id")
-    arrived, readable_of = (
-        {flow_id: found for flow_id, part in parts.items() if (found := _sum_of(part["time_ns"], part[column]))}
-        for column in ("new_bytes", "readable_bytes")
-    )
-    return arrived, readable_of
+    by_id = {flow.id: flow for flow in flows}
+    sums: tuple[dict[int, _Sum], dict[int, _Sum]] = {}, {}
+    for frame in run.batches("arrivals", ("tuple_id", "time_ns", "new_bytes", "in_order_bytes")):
+        rows = frame.filter(pl.col("tuple_id").is_in(list(flow_of))).select(
+            pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
+            "time_ns",
+            pl.col("new_bytes").cast(pl.Int64),
+            pl.coalesce("in_order_bytes", "new_bytes").cast(pl.Int64).alias("readable_bytes"),
+        )
+        for flow_id, part in parts_by(rows, "flow_id").items():
+            few = thinning if thinning is not None and flow_id in thinning.lives else None
+            for found, column, finely in zip(sums, ("new_bytes", "readable_bytes"), (True, False), strict=True):
+                if flow_id not in found:
+                    found[flow_id] = _Sum(few, few.grids(by_id[flow_id], finely=finely) if few else [])
+                found[flow_id].add(part["time_ns"], part[column])
+    arrived, readable = ({n: one.deliveries() for n, one in found.items() if one.total_bytes} for found in sums)
+    return arrived, readable
 
 
-def _sum_of(times_ns: Times, payload_bytes: Bytes) -> Deliveries | None:
-    """The sum of the bytes over time; None if it is 0."""
-    some = payload_bytes > 0
-    return Deliveries(times_ns[some], np.cumsum(payload_bytes[some])) if some.any() else None
+@dataclass
+class _Sum:
+    """The sum of bytes over time, after some of a flow's arrivals; with `thinning` of a long run."""
+
+    thinning: Thinning | None
+    grids: Sequence[Grid]
+    total_bytes: int = 0
+    parts: list[tuple[Times, Bytes]] = field(default_factory=list)
+
+    def add(self, times_ns: Times, payload_bytes: Bytes) -> None:
+        """Add arrivals that are not earlier than those before."""
+        some = payload_bytes > 0
+        times_ns, totals = times_ns[some], np.cumsum(payload_bytes[some]) + self.total_bytes
+        if not len(totals):
+            return
+        self.total_bytes = int(totals[-1])
+        if self.thinning is not None:
+            at = self.thinning.kept(times_ns, self.grids)
+            times_ns, totals = times_ns[at], totals[at]
+        self.parts.append((times_ns, totals))
+
+    def deliveries(self) -> Deliveries:
+        """The deliveries of a flow, whose parts have been added."""
+        times, totals = (np.concatenate(columns) for columns in zip(*self.parts, strict=True))
+        return Deliveries(times, totals)
 
 
 def of_datagrams(datagrams: Datagrams) -> Deliveries:

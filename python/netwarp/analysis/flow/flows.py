@@ -1,6 +1,6 @@
 """Metrics of each flow, and of the flows of one name together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -13,6 +13,7 @@ from netwarp.analysis.flow.completions import Completions, completion_metrics
 from netwarp.analysis.flow.datagram_losses import load_losses
 from netwarp.analysis.flow.datagrams import Datagrams, load_datagrams
 from netwarp.analysis.flow.deliveries import Deliveries, load_arrivals
+from netwarp.analysis.flow.long_senders import load_long_senders
 from netwarp.analysis.flow.media import (
     Played,
     Playout,
@@ -25,12 +26,13 @@ from netwarp.analysis.flow.media import (
 )
 from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
 from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, quic_metrics
-from netwarp.analysis.flow.senders import Sender, load_senders
+from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.flow.subflows import Mptcp, connection_metrics, load_mptcp, subflow_metrics
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.flow.video import Video, load_videos, video_metrics
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.queue.queue_transit import Transits, load_transits, passage_metrics
+from netwarp.analysis.thinning import Thinning, is_long
 from netwarp.flows import kind_of
 from netwarp.stats import fairness
 from netwarp.stats.weighting import TimeWeighted, Window, growth, pool, time_weighted, weighted_mean
@@ -206,21 +208,28 @@ class FlowData:
         return float(jitter) / 1e3 if self.whole and isinstance(jitter, int | float) else None
 
 
-def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
+def load_flows(
+    run: RunDir, *, transits: bool = True, whole: bool = False, closely: Window | None = None
+) -> list[FlowData]:
     """Load all flows of a run from its records, in the lab's order.
 
-    Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out.
+    Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out. Of a long run
+    only some rows of senders and arrivals are kept (see `Thinning`), unless they are wanted `whole`: those that answer
+    the questions of metrics and exports, extremes for figures, and all in the part that is shown `closely`.
     """
     description = run.description
     quics, pages, videos, mptcps = load_quic(run), load_pages(run), load_videos(run), load_mptcp(run)
-    senders = load_senders(run, description.flows) | {n: one.sender for n, one in quics.items() if one.sender}
-    senders |= load_logged(run)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+    thinning = None if whole else _thinning(run, accounts, closely)
+    senders = load_long_senders(run, description.flows, thinning)
+    senders |= {n: one.sender for n, one in quics.items() if one.sender}
+    senders |= load_logged(run)
     paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}
     # The sockets of QUIC receive its packets, not the data in them.
-    arrived, readable = load_arrivals(run, tuple(flow for flow in description.flows if flow.id not in quics))
+    arriving = tuple(flow for flow in description.flows if flow.id not in quics)
+    arrived, readable = load_arrivals(run, arriving, thinning)
     own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
     own |= {flow_id: one.arrived for flow_id, one in quics.items() if one.arrived}
     readable |= {flow_id: one.readable for flow_id, one in quics.items() if one.readable}
@@ -263,6 +272,22 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
             )
         )
     return loaded
+
+
+def _thinning(
+    run: RunDir, accounts: Mapping[int, dict[str, int | float | str | None]], closely: Window | None
+) -> Thinning | None:
+    """Which rows of a long run are kept; None if all are.
+
+    The life of a flow whose program negotiates a test is known only from its data.
+    """
+    if not (is_long(run, "acks") or is_long(run, "arrivals")):
+        return None
+    flows = [flow for flow in run.description.flows if not flow.kind.control_connection or flow.source_ports]
+    lives = {flow.id: _life(flow, accounts.get(flow.id, {})) for flow in flows}
+    window = run_window(run.description)
+    shared_ns = min((flow.start_ns for flow in run.description.flows if flow.shares), default=0)
+    return Thinning(window, lives, max(shared_ns, window.start_ns), closely)
 
 
 def _load_paths(run: RunDir) -> dict[int, EmptyPath | None]:

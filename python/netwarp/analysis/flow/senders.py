@@ -1,7 +1,7 @@
 """The state of each flow's sender over time, from exact records of ACKs or, without them, from samples of sockets."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,13 +11,27 @@ from numpy.typing import NDArray
 from netwarp.analysis.flow.passing import Held, Passing
 from netwarp.analysis.parts import Columns, parts_by
 from netwarp.analysis.tuples import TCP, flow_of_tuples
-from netwarp.stats.weighting import Times, Values
+from netwarp.stats.weighting import Times, TimeWeighted, Values, Window, pool
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir
 
 _INFINITE_SSTHRESH = 0x7FFFFFFF
 """TCP_INFINITE_SSTHRESH: the threshold has not been set yet."""
 _KEY = ["source", "source_port", "destination", "destination_port"]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A state that was counted in one window while a long run's rows were read."""
+
+    window: Window
+    found: TimeWeighted
+
+    def within(self, window: Window) -> TimeWeighted:
+        """The values with the time for which each held in the window. Raises ValueError for another window."""
+        if window != self.window:
+            raise ValueError(f"counted in {self.window}, asked for {window}")
+        return self.found
 
 
 @dataclass(frozen=True)
@@ -43,9 +57,13 @@ class Sender:
     connections: tuple["Sender", ...] = ()
     """The connections of which this is the sum, if there are several."""
 
-    held: Mapping[str, Held] = field(default_factory=dict)
+    held: Mapping[str, Held | Counted] = field(default_factory=dict)
     """The states of its connections (`rtts_ms`, `srtt_ms`, `cwnd_pkts`) if they come and go by the thousand: then it is
-    their sum, and `connections` is empty."""
+    their sum, and `connections` is empty. Or if the run is long: then they are counted, and only some rows are kept."""
+    thinned: bool = False
+    """Whether only some rows are kept, since the run is long."""
+    peak_pkts: float | None = None
+    """The window before it shrinks for the first time, if only some rows are kept."""
     quic: bool = False
     """Whether it is a sender of QUIC, whose packets are full datagrams of `mss_bytes`."""
 
@@ -62,6 +80,8 @@ class Sender:
         if self.connections:
             peaks = (one.first_peak_pkts() for one in self.connections)
             return max((peak for peak in peaks if peak is not None), default=None)
+        if self.thinned:
+            return self.peak_pkts
         if self.sampled or self.held:
             return None
         shrinks = np.flatnonzero(np.diff(self.cwnd_pkts) < 0)
@@ -70,9 +90,7 @@ class Sender:
 
 def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     """Load senders of data by flow id, from acks.arrows if it has rows, otherwise from sockets.arrows."""
-    if run.has_rows("acks"):
-        return _from_acks(run, flows)
-    return _from_sockets(run, flows)
+    return load_whole(run, flows) if run.has_rows("acks") else _from_sockets(run, flows)
 
 
 def together(parts: Sequence[Sender]) -> Sender:
@@ -99,13 +117,24 @@ def together(parts: Sequence[Sender]) -> Sender:
         cwnd_pkts=summed["cwnd_pkts"][whole],
         srtt_ms=_mean_until(np.concatenate([p.srtt_ms for p in parts])[order], whole),
         retransmits=summed["retransmits"][whole],
+        thinned=any(p.thinned for p in parts),
         rtt_times_ns=np.concatenate([p.rtt_times_ns for p in parts])[rtt_order],
         rtts_ms=np.concatenate([p.rtts_ms for p in parts])[rtt_order],
         sampled=sampled,
         mss_bytes=max(p.mss_bytes for p in parts),
         first_ssthresh_pkts=max((p.first_ssthresh_pkts for p in parts if p.first_ssthresh_pkts), default=None),
         connections=tuple(parts),
+        held=_pooled(parts) if all(p.thinned for p in parts) else {},
     )
+
+
+def _pooled(parts: Sequence[Sender]) -> Mapping[str, Held | Counted]:
+    """The states of connections that were counted, together."""
+    return {
+        name: Counted(one.window, pool([other.found for p in parts if isinstance(other := p.held[name], Counted)]))
+        for name, one in parts[0].held.items()
+        if isinstance(one, Counted)
+    }
 
 
 def _mean_until(values: Values, whole: NDArray[np.bool_]) -> Values:
@@ -124,8 +153,11 @@ def _signed(parts: Sequence[Sender]) -> list[Sender]:
     return [replace(p, bytes_acked=p.bytes_acked.astype(np.int64)) for p in parts]
 
 
-def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
+def load_whole(run: RunDir, flows: tuple[Flow, ...], only: Collection[int] | None = None) -> dict[int, Sender]:
+    """Load senders by flow id from all rows of acks.arrows; `only` are the flows to load, by id."""
     flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
+    if only is not None:
+        flow_of = {number: flow_id for number, flow_id in flow_of.items() if flow_id in only}
     frame = (
         run.scan("acks")
         .filter(pl.col("tuple_id").is_in(list(flow_of)))
@@ -149,7 +181,7 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
             frame = frame.filter(~mine)
     senders: dict[int, list[Sender]] = defaultdict(list)
     for tuple_id, part in parts_by(frame, "tuple_id").items():
-        senders[flow_of[tuple_id]].append(_sender(_by_time(part)))
+        senders[flow_of[tuple_id]].append(_sender(by_time(part)))
     return found | {flow_id: together(listed) for flow_id, listed in senders.items()}
 
 
@@ -188,7 +220,7 @@ def _sender(acks: Columns) -> Sender:
         rtt_times_ns=acks["time_ns"][sampled],
         rtts_ms=acks["rtt_us"][sampled] / 1e3,
         mss_bytes=int(acks["mss_bytes"].max(initial=0)),
-        first_ssthresh_pkts=_first_ssthresh(acks["snd_ssthresh_pkts"]),
+        first_ssthresh_pkts=first_threshold(acks["snd_ssthresh_pkts"]),
     )
 
 
@@ -207,7 +239,7 @@ def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     )
     for tuple_id, part in sorted(parts_by(samples, "tuple_id").items()):
         if (flow_id := flow_of.get(tuple_id)) is not None:
-            senders[flow_id].append(_sampled_sender(_by_time(part)))
+            senders[flow_id].append(_sampled_sender(by_time(part)))
     return {flow_id: together(found) for flow_id, found in senders.items()}
 
 
@@ -247,12 +279,14 @@ def congestion_controls(run: RunDir) -> dict[int, set[str]]:
     return dict(seen)
 
 
-def _first_ssthresh(thresholds: NDArray[np.uint32]) -> float | None:
+def first_threshold(thresholds: NDArray[np.uint32]) -> float | None:
+    """The first threshold of slow start that has been set, in packets; None if there is none."""
     found = thresholds[thresholds < _INFINITE_SSTHRESH]
     return float(found[0]) if len(found) else None
 
 
-def _by_time(rows: Columns) -> Columns:
+def by_time(rows: Columns) -> Columns:
+    """The rows in order of time; those of one instant in their order."""
     times_ns = rows["time_ns"]
     if (times_ns[1:] >= times_ns[:-1]).all():
         return rows

@@ -33,6 +33,10 @@ _MAX_HEADER_BYTES = ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES + MAX_TCP_HEADER_B
 _LOST_BY_TCP = frozenset(("tcp_csum", "tcp_ofo_queue_prune", "tcp_ofo_drop"))
 
 
+COLUMNS = ("tuple_id", "time_ns", "interface_index", "place", "drop_reason", "function", "packet_bytes", "segments")
+"""The columns of drops.arrows by which drops are judged and counted."""
+
+
 def load_drops(run: RunDir) -> pl.DataFrame:
     """Load drops.arrows with a column `where`, the name of the place; empty without exact records."""
     frame = run.scan("drops").collect()

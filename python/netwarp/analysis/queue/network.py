@@ -6,11 +6,10 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.metric import Metric, rows
-from netwarp.analysis.queue import queues, throughput
-from netwarp.analysis.queue.packets import as_packets, load_packets
+from netwarp.analysis.queue import throughput
+from netwarp.analysis.queue.packets import queue_tallies
 from netwarp.stats.weighting import Window, growth, lowest, time_weighted, weighted_mean
-from netwarp.store.codes import Fate
-from netwarp.store.description import Description, End
+from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
 _ROOT = 0xFFFFFFFF
@@ -29,41 +28,22 @@ def network_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
 
 
 def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
-    frames = load_packets(run)
+    queues = queue_tallies(run, window)
     interfaces = _interfaces(run)
     for end in run.description.ends:
-        frame = frames.get(end.interface_index)
-        packets = as_packets(frame)
-        values: dict[str, float | int | None] = {
-            **queues.length_metrics(packets, window),
-            **queues.sojourn_metrics(packets, window),
-            "drops": queues.drops(packets, window),
-            "marks": queues.marks(packets, window),
-            **queues.rate_metrics(packets, window),
-            **_drops_by_reason(frame, window, run.description),
+        queue = queues[end.interface_index]
+        reasons = sorted(queue.by_reason.items())
+        by_reason = {
+            f"drops_{run.description.drop_reason(number if number >= 0 else None)}": n for number, n in reasons
         }
-        yield from rows("queue", end.name, values)
+        yield from rows("queue", end.name, {**queue.metrics(), **by_reason})
         counters = interfaces.get(end.interface_index)
-        if frame is None and counters is not None and _growth(counters["tx_packets"], 0, -1):
+        if not queue.packets and counters is not None and _growth(counters["tx_packets"], 0, -1):
             # It sent, but has no queue (noqueue_init()), so that none of its packets is recorded.
             yield from rows("link", end.name, _sampled_link(counters, end, window))
         elif end.rates is not None or end.opportunities is not None:
-            sent = (packets.fate == Fate.SENT) & window.mask(packets.dequeue_ns)
-            sizes = np.empty(0, np.int64) if frame is None else frame["packet_bytes"].to_numpy()
-            sent_bytes = int(sizes[sent].sum(dtype=np.int64))
-            used = throughput.utilisation(sent_bytes, int(packets.segments[sent].sum()), end, window)
+            used = throughput.utilisation(queue.sent_bytes, queue.sent_pkts, end, window)
             yield from rows("link", end.name, {"utilisation": used})
-
-
-def _drops_by_reason(
-    frame: pl.DataFrame | None, window: Window, description: Description
-) -> dict[str, float | int | None]:
-    """Drops in the window by the kernel's reason, `drops_<reason>`; only reasons that occurred."""
-    if frame is None:
-        return {}
-    dropped = frame.filter((pl.col("fate") == Fate.DROPPED) & pl.col("drop_ns").is_between(*window.bounds))
-    counts = dropped.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason")
-    return {f"drops_{description.drop_reason(number)}": count for number, count in counts.iter_rows()}
 
 
 def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:

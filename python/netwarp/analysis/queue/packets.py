@@ -1,85 +1,75 @@
-"""Reading packets.arrows into one queue's columns at a time."""
+"""Reading packets.arrows into the columns of each queue, part by part."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from netwarp.analysis.parts import rows_by
-from netwarp.analysis.queue.queues import _ABSENT, _NEVER, Packets
+from netwarp.analysis.parts import parts_by
+from netwarp.analysis.queue.queues import _ABSENT, _EVER, _NEVER, LengthSteps, Packets, QueueTally, no_packets
+from netwarp.stats.weighting import Times, Values, Window
 from netwarp.store.rundir import RunDir
 
 _COLUMNS = (
     pl.col("enqueue_ns"),
     pl.col("dequeue_ns").fill_null(_NEVER),
     pl.col("drop_ns").fill_null(_NEVER),
-    pl.col("length_pkts").cast(pl.Int32),
-    pl.col("length_after_pkts").cast(pl.Int32).fill_null(_ABSENT),
+    pl.col("length_pkts").cast(pl.Int32).alias("length"),
+    pl.col("length_after_pkts").cast(pl.Int32).fill_null(_ABSENT).alias("length_after"),
     pl.col("fate"),
     pl.col("ecn_in"),
     pl.col("ecn_out").cast(pl.Int8).fill_null(_ABSENT),
-    pl.col("packet_bytes"),
     pl.col("segments").cast(pl.Int32),
-    pl.col("drop_reason"),
+    pl.col("packet_bytes").cast(pl.Int32).alias("frame_bytes"),
+    pl.col("drop_reason").cast(pl.Int32).fill_null(_ABSENT),
 )
-_NAMES = [column.meta.output_name() for column in _COLUMNS]
+_INTERFACE = "interface_index"
+_READ = (_INTERFACE, *(column.meta.root_names()[0] for column in _COLUMNS))
 
 
-_MOST_ROWS = 1 << 21
-"""Up to this many rows, which take 100 MB, the packets of all queues are loaded at once."""
+def packets_of(run: RunDir, interfaces: Collection[int] | None = None) -> Iterator[tuple[int, Packets, int]]:
+    """The packets of queues part by part, in the order in which they left: the interface, some of its packets, and a
+    time before which no later packet of the queue came. `interfaces` are those to read; None for all.
 
-
-@dataclass(frozen=True)
-class QueueFrames:
-    """The packets of all queues, as they are recorded; those of one queue are copied when they are asked for.
-
-    So the columns that are computed with, which take twice the memory, are those of one queue at a time. In a long run
-    `recorded` is lazy: each queue is read when it is asked for, so that no other takes memory.
+    Raises StoreError.
     """
-
-    recorded: pl.DataFrame | pl.LazyFrame
-    rows: Mapping[int, NDArray[np.intp]]
-
-    def get(self, interface_index: int) -> pl.DataFrame | None:
-        """The packets of one interface, with sentinels in place of missing values; None if it has none."""
-        if isinstance(self.recorded, pl.LazyFrame):
-            own = self.recorded.filter(pl.col("interface_index") == interface_index).select(_NAMES).collect()
-            return own.select(_COLUMNS) if own.height else None
-        rows = self.rows.get(interface_index)
-        return None if rows is None else self.recorded[rows].select(_COLUMNS)
+    coming = _coming(run)
+    for number, frame in enumerate(run.batches("packets", _READ)):
+        wanted = frame if interfaces is None else frame.filter(pl.col(_INTERFACE).is_in(list(interfaces)))
+        for index, part in parts_by(wanted.select(_INTERFACE, *_COLUMNS), _INTERFACE).items():
+            yield index, Packets(**part), coming.get((number, index), _EVER)
 
 
-def load_packets(run: RunDir, interface_index: int | None = None) -> QueueFrames:
-    """Load the packets of all queues, or only of one."""
-    lazy = run.scan("packets").select("interface_index", *_NAMES)
-    if interface_index is not None:
-        lazy = lazy.filter(pl.col("interface_index") == interface_index)
-    if run.length("packets") > _MOST_ROWS:
-        return QueueFrames(lazy, {})
-    frame = lazy.collect().rechunk()
-    return QueueFrames(frame.drop("interface_index"), rows_by(frame["interface_index"]))
+def _coming(run: RunDir) -> Mapping[tuple[int, int], int]:
+    """When the first of the packets came that are recorded after a batch, by the batch's number and the interface;
+    nothing for the last batch that has packets of the interface."""
+    earliest = [
+        dict(frame.group_by(_INTERFACE).agg(pl.min("enqueue_ns")).iter_rows())
+        for frame in run.batches("packets", (_INTERFACE, "enqueue_ns"))
+    ]
+    coming: dict[tuple[int, int], int] = {}
+    later: dict[int, int] = {}
+    for number in reversed(range(len(earliest))):
+        coming.update({(number, index): first for index, first in later.items()})
+        for index, first in earliest[number].items():
+            later[index] = min(first, later.get(index, first))
+    return coming
 
 
-def as_packets(frame: pl.DataFrame | None) -> Packets:
-    """Return the columns of one queue's frame; None is a queue without packets."""
-    if frame is None:
-        return _no_packets()
-    return Packets(
-        enqueue_ns=frame["enqueue_ns"].to_numpy(),
-        dequeue_ns=frame["dequeue_ns"].to_numpy(),
-        drop_ns=frame["drop_ns"].to_numpy(),
-        length=frame["length_pkts"].to_numpy(),
-        length_after=frame["length_after_pkts"].to_numpy(),
-        fate=frame["fate"].to_numpy(),
-        ecn_in=frame["ecn_in"].to_numpy(),
-        ecn_out=frame["ecn_out"].to_numpy(),
-        segments=frame["segments"].to_numpy(),
-    )
+def queue_tallies(run: RunDir, window: Window, interfaces: Collection[int] | None = None) -> Mapping[int, QueueTally]:
+    """The tally of each queue in the window, by its interface; empty ones without packets. Raises StoreError.
+
+    The memory that this takes does not depend on the length of the run.
+    """
+    found: dict[int, QueueTally] = defaultdict(lambda: QueueTally(window))
+    for index, packets, until_ns in packets_of(run, interfaces):
+        found[index].add(packets, until_ns)
+    return found
 
 
-def _no_packets() -> Packets:
-    times, numbers = np.empty(0, np.int64), np.empty(0, np.int32)
-    small = np.empty(0, np.uint8)
-    return Packets(times, times, times, numbers, numbers, small, small, small.astype(np.int8), numbers)
+def queue_lengths(run: RunDir, interface_index: int) -> Iterator[tuple[Times, Values]]:
+    """The length of a queue after each instant, part by part; see `LengthSteps`. Raises StoreError."""
+    steps = LengthSteps()
+    for _, packets, until_ns in packets_of(run, (interface_index,)):
+        yield steps.add(packets, until_ns)
+    yield steps.add(no_packets())

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.parts import grouped
 from netwarp.analysis.queue.throughput import capacity_until
 from netwarp.analysis.run.series import interval_ns, whole_run
 from netwarp.analysis.tuples import flow_of_tuples
@@ -135,34 +136,30 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, list[_Passage
     wanted = {data.flow.id for data in flows}
     flow_of = {number: flow_id for number, flow_id in flow_of.items() if flow_id in wanted}
     sojourn = pl.col("dequeue_ns") - pl.col("enqueue_ns")
-    frame = (
-        run.scan("packets")
-        .filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("fate") == Fate.SENT))
-        .select(
+    keys = ("flow_id", "interface_index", "tuple_id")
+
+    def passages(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.filter(pl.col("tuple_id").is_in(list(flow_of)), fate=Fate.SENT).select(
             pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
-            "tuple_id",
             "interface_index",
-            "dequeue_ns",
+            "tuple_id",
             "packet_bytes",
-            sojourn.alias("sojourn_ns"),
+            pl.col("dequeue_ns").alias("first_ns"),
+            sojourn.alias("least_ns"),
+            sojourn.alias("most_ns"),
         )
-        .group_by("flow_id", "interface_index")
-        .agg(
-            pl.min("dequeue_ns").alias("first_ns"),
-            pl.min("sojourn_ns").alias("least_ns"),
-            pl.max("sojourn_ns").alias("most_ns"),
-            pl.max("packet_bytes"),
-            pl.col("tuple_id").unique().alias("tuples"),
-        )
-        .sort("first_ns", "interface_index")
-        .collect()
-    )
+
+    columns = ("tuple_id", "fate", "interface_index", "enqueue_ns", "dequeue_ns", "packet_bytes")
+    rules = {"first_ns": pl.Expr.min, "least_ns": pl.Expr.min, "most_ns": pl.Expr.max, "packet_bytes": pl.Expr.max}
+    each = grouped(run, "packets", columns, passages, keys=keys, joined=rules)
+    joined = [rule(pl.col(name)) for name, rule in rules.items()]
+    frame = each.group_by(keys[:2]).agg(*joined, pl.col("tuple_id").alias("tuples")).sort("first_ns", keys[1])
     connections: dict[int, set[int]] = defaultdict(set)
     for flow_id, tuples in frame.select("flow_id", "tuples").iter_rows():
         connections[flow_id].update(tuples)
     passed: dict[int, list[_Passage]] = defaultdict(list)
-    columns = ("flow_id", "tuples", "interface_index", "least_ns", "most_ns", "packet_bytes")
-    for flow_id, tuples, *passage in frame.select(columns).iter_rows():
+    shown = ("flow_id", "tuples", "interface_index", "least_ns", "most_ns", "packet_bytes")
+    for flow_id, tuples, *passage in frame.select(shown).iter_rows():
         if len(tuples) == len(connections[flow_id]):
             passed[flow_id].append(_Passage(*passage))
     return passed

@@ -8,6 +8,7 @@ from itertools import groupby
 
 import polars as pl
 
+from netwarp.analysis.parts import grouped
 from netwarp.analysis.tuples import IPV6_FRAGMENT, UDP, flow_of_tuples
 from netwarp.store.codes import Fate, Place
 from netwarp.store.description import End
@@ -112,23 +113,41 @@ def _interfaces(run: RunDir) -> Iterator[str]:
     with offloads as one packet, a device and others as its segments.
     """
     samples = run.scan("links").group_by("interface_index").agg(pl.col("time_ns", "tx_packets").sort_by("time_ns"))
-    left = run.scan("packets").filter(fate=Fate.SENT).select("interface_index", "dequeue_ns", "segments").collect()
-    times = {int(index): part for (index,), part in left.partition_by("interface_index", as_dict=True).items()}
     counters = {row["interface_index"]: row for row in samples.collect().iter_rows(named=True)}
+    counters = {index: row for index, row in counters.items() if len(row["time_ns"]) > 1}
+    spans = pl.DataFrame(
+        [(index, row["time_ns"][0], row["time_ns"][-1]) for index, row in counters.items()],
+        schema={"interface_index": pl.UInt32, "first_ns": pl.Int64, "last_ns": pl.Int64},
+        orient="row",
+    ).lazy()
+    left, first, last = pl.col("dequeue_ns"), pl.col("first_ns"), pl.col("last_ns")
+    surely = left.is_between(first + _SAMPLING_NS, last, closed="none")
+    perhaps = left.is_between(first, last + _SAMPLING_NS)
+    size = pl.col("segments").cast(pl.Int64)
+
+    def departures(rows: pl.LazyFrame) -> pl.LazyFrame:
+        sent = rows.filter(fate=Fate.SENT).join(spans, on="interface_index")
+        return sent.select(
+            "interface_index",
+            (size * surely).alias("least"),
+            (size * perhaps).alias("most"),
+            surely.cast(pl.Int64).alias("least_whole"),
+            perhaps.cast(pl.Int64).alias("most_whole"),
+        )
+
+    sums = dict.fromkeys(("least", "most", "least_whole", "most_whole"), pl.Expr.sum)
+    columns = ("interface_index", "fate", "dequeue_ns", "segments")
+    counted = grouped(run, "packets", columns, departures, keys=("interface_index",), joined=sums)
+    departed = {row["interface_index"]: row for row in counted.iter_rows(named=True)}
     for end in run.description.ends:
-        counter, part = counters.get(end.interface_index), times.get(end.interface_index)
-        if counter is None or part is None or len(counter["time_ns"]) < 2:
+        counter, row = counters.get(end.interface_index), departed.get(end.interface_index)
+        if counter is None or row is None:
             continue
-        first, last = counter["time_ns"][0], counter["time_ns"][-1]
-        counted = counter["tx_packets"][-1] - counter["tx_packets"][0]
-        within = [
-            part.filter(pl.col("dequeue_ns").is_between(first + _SAMPLING_NS, last, closed="none")),
-            part.filter(pl.col("dequeue_ns").is_between(first, last + _SAMPLING_NS)),
-        ]
-        whole = end.offload and not end.device
-        least, most = (rows.height if whole else int(rows["segments"].sum()) for rows in within)
-        if not least <= counted <= most:
-            yield f"{end.name} sent {counted} packets, but {least} to {most} were recorded to leave its queue"
+        grown = counter["tx_packets"][-1] - counter["tx_packets"][0]
+        suffix = "_whole" if end.offload and not end.device else ""
+        least, most = row[f"least{suffix}"], row[f"most{suffix}"]
+        if not least <= grown <= most:
+            yield f"{end.name} sent {grown} packets, but {least} to {most} were recorded to leave its queue"
 
 
 def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row]) -> Iterator[str]:
@@ -172,14 +191,15 @@ def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
     flow_of = {key: value for key, value in flow_of_tuples(tuples, run.description.flows).items() if value in flows}
     mine = pl.col("tuple_id").is_in(list(flow_of))
     kept_in_queue = pl.col("fate").is_in([Fate.DROPPED, Fate.QUEUED, Fate.TAKEN])
-    met = (
-        run.scan("packets")
-        .filter(mine)
-        .group_by("tuple_id", "interface_index")
-        .agg(pl.col("segments").filter(kept_in_queue).sum().alias("kept"))
-        .sort("interface_index")
-        .collect()
-    )
+    kept = (pl.col("segments").cast(pl.Int64) * kept_in_queue).alias("kept")
+    met = grouped(
+        run,
+        "packets",
+        ("tuple_id", "interface_index", "fate", "segments"),
+        lambda rows: rows.filter(mine).select("tuple_id", "interface_index", kept),
+        keys=("tuple_id", "interface_index"),
+        joined={"kept": pl.Expr.sum},
+    ).sort("interface_index")
     elsewhere = run.scan("drops").filter(mine, pl.col("place") != Place.SENT)
     dropped = dict(elsewhere.group_by("tuple_id").agg(pl.col("segments").sum()).collect().iter_rows())
     arrived = (
@@ -196,8 +216,8 @@ def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
         if _ends(row) in fragmented or sent.get(flow.id) is None:
             continue
         queues = met.filter(tuple_id=row["tuple_id"])
-        kept = int(queues["kept"].sum()) + dropped.get(row["tuple_id"], 0)
-        yield flow.name, sent[flow.id] - received.get(flow.id, 0) - kept, queues["interface_index"].to_list()
+        held = int(queues["kept"].sum()) + dropped.get(row["tuple_id"], 0)
+        yield flow.name, sent[flow.id] - received.get(flow.id, 0) - held, queues["interface_index"].to_list()
 
 
 def _ends(row: Mapping[str, str]) -> tuple[str, str]:

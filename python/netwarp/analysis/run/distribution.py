@@ -2,14 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
 from netwarp.analysis.catalogue.metrics import CATALOGUE
 from netwarp.analysis.flow.flows import FlowData, load_flows, run_window
-from netwarp.analysis.queue.packets import as_packets, load_packets
-from netwarp.analysis.queue.queues import Packets, length_steps, sojourns_ms
+from netwarp.analysis.queue.packets import queue_tallies
 from netwarp.stats import censoring
-from netwarp.stats.weighting import TimeWeighted, Window, pool, time_weighted
+from netwarp.stats.weighting import TimeWeighted, pool
 from netwarp.store.rundir import RunDir
 
 COMPLETION, PAGE_LOAD = "completion_ms", "page_load_ms"
@@ -57,13 +54,8 @@ def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, TimeWei
     places = {end.name: end.interface_index for end in run.description.ends if end.name in names}
     if not places or not run.has_rows("packets"):
         return dict.fromkeys(names, pool([]))
-    found = load_packets(run, next(iter(places.values())) if len(places) == 1 else None)
-    window = run_window(run.description)
-    return {name: _queue(as_packets(found.get(places.get(name, -1))), stem, window) for name in names}
-
-
-def _queue(packets: Packets, stem: str, window: Window) -> TimeWeighted:
-    if stem == "length_pkts":
-        return time_weighted(*length_steps(packets), window)
-    sojourns = sojourns_ms(packets, window)
-    return TimeWeighted(sojourns, np.ones(len(sojourns), np.int64))
+    found = queue_tallies(run, run_window(run.description), set(places.values()))
+    return {
+        name: found[index].lengths() if stem == "length_pkts" else found[index].sojourns_ms()
+        for name, index in places.items()
+    } | {name: pool([]) for name in names if name not in places}

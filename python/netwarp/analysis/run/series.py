@@ -1,6 +1,6 @@
 """Series over time: the frames behind the figures, with times in seconds from the start of the run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -9,10 +9,10 @@ from netwarp.analysis.flow.flows import FlowData, run_window
 from netwarp.analysis.flow.iperf3 import reported_intervals
 from netwarp.analysis.flow.latency import Pings
 from netwarp.analysis.queue.network import root_qdisc
-from netwarp.analysis.queue.packets import as_packets, load_packets
-from netwarp.analysis.queue.queues import length_steps
+from netwarp.analysis.queue.packets import queue_lengths
 from netwarp.analysis.queue.throughput import sampled_per_interval
-from netwarp.stats.weighting import Values, Window
+from netwarp.analysis.thinning import WHOLE_ROWS, Thinning, is_long
+from netwarp.stats.weighting import Times, Values, Window
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
@@ -47,15 +47,32 @@ def ping_rtts(pings: Pings) -> pl.DataFrame:
     return _series("rtt_ms", arrived_ns[order] / 1e9, pings.rtts_ms[order])
 
 
-def queue_length(run: RunDir, end: End) -> pl.DataFrame:
-    """Length of the queue at a link's end: time_s, length_pkts; a step function. Empty without records."""
-    packets = load_packets(run, end.interface_index).get(end.interface_index)
-    if packets is not None:
-        times, lengths = length_steps(as_packets(packets))
-        return _series("length_pkts", times / 1e9, lengths)
+def queue_length(run: RunDir, end: End, *, whole: bool = False, closely: Window | None = None) -> pl.DataFrame:
+    """Length of the queue at a link's end: time_s, length_pkts; a step function. Empty without records.
+
+    Of a long run the extremes of each second are kept, and all steps of the part that is shown `closely`, unless all
+    are wanted (`whole`).
+    """
+    if run.has_rows("packets"):
+        thinning = (
+            Thinning(run_window(run.description), {}, 0, closely) if is_long(run, "packets") and not whole else None
+        )
+        parts = [one for one in _thinned(queue_lengths(run, end.interface_index), thinning) if len(one[0])]
+        if parts:
+            times, lengths = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+            return _series("length_pkts", times / 1e9, lengths)
     samples = run.scan("queues").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
     root = root_qdisc(samples)
     return _series("length_pkts", root["time_ns"].to_numpy() / 1e9, root["length_pkts"].to_numpy().astype(np.float64))
+
+
+def _thinned(parts: Iterable[tuple[Times, Values]], thinning: Thinning | None) -> Iterator[tuple[Times, Values]]:
+    """The parts of a series; with `thinning` of a long run."""
+    read = 0
+    for times, values in parts:
+        at = slice(None) if thinning is None or read < WHOLE_ROWS else thinning.kept(times, [], (values,))
+        read += len(times)
+        yield times[at], values[at]
 
 
 def delay(data: FlowData) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """One run over time: each quantity as curves, reduced to the resolution of a figure, and the phases of its flows."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from netwarp.plots.timeseries.kinds import KINDS
 from netwarp.plots.timeseries.kinds.base import Source, curve_of
 from netwarp.plots.timeseries.series import COLUMNS, cut, reduce_series
 from netwarp.plots.timeseries.spread import across, averaged
+from netwarp.stats.weighting import Window
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
@@ -43,11 +45,15 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
 
     With `average` each curve has the means of spans that are the same in all runs, and there are no phases.
     """
-    everyone = load_flows(run, transits=False)
+    xlim = look.current().xlim
+    closely = None if xlim is None else Window(*(round(at_s * 1e9) for at_s in xlim))
+    # Means of spans need all rows: of the runs of many seeds, and of the flows of one name if they are too many.
+    whole = average or max(Counter(flow.group for flow in run.description.flows).values(), default=0) > MAX_LINES
+    everyone = load_flows(run, transits=False, whole=whole, closely=closely)
     flows = chosen_flows(everyone)
     length_s = duration_s(run)
     frames: dict[Quantity, list[Curve]] = {}
-    source = Source(run, flows, everyone, () if queue is None else (queue,))
+    source = Source(run, flows, everyone, () if queue is None else (queue,), whole, closely)
     for quantity, frame in (found for kind in KINDS for found in kind.frames(source)):
         if frame.height > 1:
             frames.setdefault(quantity, []).append(curve_of(frame))

@@ -147,8 +147,9 @@ def _sharing() -> Row:
         explained=Range(
             0.06,
             0.05,
-            "fq sends a packet that finds its connection's queue empty before those of others, which favours "
-            "connections in slow start, the youngest",
+            "fq sends a packet that finds its connection's queue empty before those of others, which favours the "
+            "youngest; with transfers of 300 kB, of which that is a smaller part, the quotient at a load of 50 % is "
+            "0.979 instead of 0.967 (8 seeds)",
             relative=True,
         ),
         size=Size.COMPLETE,

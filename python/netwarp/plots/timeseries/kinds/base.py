@@ -21,12 +21,18 @@ from netwarp.store.rundir import RunDir
 
 @dataclass(frozen=True)
 class Source:
-    """The source of curves: a run, those of its flows (`everyone`) that are shown, and the queues to show."""
+    """The source of curves: a run, those of its flows (`everyone`) that are shown, and the queues to show.
+
+    Of a long run all rows are read if they are wanted `whole`, else those of the part that is shown `closely` and the
+    extremes of the rest.
+    """
 
     run: RunDir
     flows: Sequence[FlowData]
     everyone: Sequence[FlowData]
     queues: Collection[str] = ()
+    whole: bool = False
+    closely: Window | None = None
 
     @property
     def window(self) -> Window:

@@ -31,7 +31,7 @@ def _frames(source: Source) -> Frames:
             title = f"Queue length at {end.node} toward {_far_node(source.run.description, end)}"
             stem = f"{QUEUE}{end.link}-{end.node}"
             quantity = Quantity(stem, title, f"link {end.link}", str(AXIS), True, empties=True)
-            yield quantity, series.queue_length(source.run, end)
+            yield quantity, series.queue_length(source.run, end, whole=source.whole, closely=source.closely)
 
 
 def _far_node(description: Description, end: End) -> str:

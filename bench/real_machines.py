@@ -2,7 +2,8 @@
 
 A machine is a process of this host: User Mode Linux without virtual time, built with the preset `interfaces`. Its root
 is the host's, read-only, with fresh directories for what changes. A cable between two machines is a pair of connected
-sockets. The network for management is a bridge of TAPs in a network namespace, which takes root.
+sockets. The network for management is a bridge of TAPs in a network namespace, which takes root. The machines precede
+this host's other processes (SCHED_RR), as far as its kernel lets them (sched_rt_runtime_us).
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from netwarp.kernels.errors import KernelError
 
 KERNEL = "interfaces"
 """The name of the kernel, and of its preset: `netwarp kernel build --name interfaces --config interfaces`."""
-PROGRAMS = ("/usr/sbin/sshd", "ssh", "ssh-keygen", "nsenter", "unshare", "setpriv", "taskset", "ip")
+PROGRAMS = ("/usr/sbin/sshd", "ssh", "ssh-keygen", "nsenter", "unshare", "setpriv", "chrt", "taskset", "ip")
 MEMORY_MB = 1500
-PATIENCE_S = 60.0
+NO_RSEQ = "glibc.pthread.rseq=0"
+"""As in the agent (guard/machine.rs): the host must not write to the area for rseq(2) of the kernel's C library."""
+PATIENCE_S = 30.0
 _INIT = """\
 #!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -99,7 +102,7 @@ class Running:
 
     def inside(self, address: str, command: str) -> str:
         """The output of a shell command on a machine. Raises RuntimeError with its errors if it fails."""
-        words = [*self.prefix, "ssh", "-F", str(self.ssh_config), "-o", "BatchMode=yes", address, command]
+        words = [*self.prefix, "ssh", "-F", str(self.ssh_config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", address, command]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
         if done.returncode:
             raise RuntimeError(f"{command}: {done.stderr}")
@@ -213,8 +216,8 @@ def _start(running: Running, machine: Machine, number: int, ends: Sequence[int])
     kernel = find_kernel(KERNEL).path
     with (place / f"{machine.name}.console").open("wb") as console:
         return subprocess.Popen(
-            [*running.prefix, *pinned, "setpriv", "--pdeathsig", "KILL", str(kernel), *arguments],
-            env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place)},
+            [*running.prefix, "chrt", "--rr", "1", *pinned, "setpriv", "--pdeathsig", "KILL", str(kernel), *arguments],
+            env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place), "GLIBC_TUNABLES": NO_RSEQ},
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=console,
@@ -232,7 +235,7 @@ def _wait(running: Running, machine: Machine) -> None:
             ended = running.processes[machine.name].poll() is not None
             if ended or time.monotonic() > deadline:
                 console = (running.place / f"{machine.name}.console").read_text(errors="replace")
-                raise RuntimeError(f"{machine.name} does not come up: {error}\n{console[-4000:]}") from error
+                raise RuntimeError(f"{machine.name} does not come up: {error}\n{console[:4000]}") from error
             time.sleep(0.2)
 
 

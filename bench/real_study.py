@@ -1,8 +1,9 @@
 """The three-node study on three machines in real time, beside the same rows in virtual time.
 
-`python -m bench.real_study PLACE [--seeds N] [--case NAME…]`, as root, writes `PLACE/real`, `PLACE/virtual` and
-`PLACE/rows.csv`, and prints a table in Markdown. The machines are processes of this host (`real_machines`), so its load
-is measured beside them: a run in which a machine's kernel waited for a processor is marked as disturbed.
+`python -m bench.real_study PLACE [--seeds N] [--case NAME…]`, as root, writes `PLACE/real`, `PLACE/virtual`,
+`PLACE/load.csv` and `PLACE/rows.csv`, and prints a table in Markdown; without a case, of the 24 published rows. The
+machines are processes of this host (`real_machines`), so its load is measured beside them: a run in which a machine's
+kernel waited for a processor is marked as disturbed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import polars as pl
 from netwarp.store.result import open_result
+from netwarp.studies.three_node.published import published
 from netwarp.studies.three_node.tables import conditions_of
 
 from bench.command import NETWARP
@@ -121,9 +123,9 @@ def real(place: Path, arguments: list[str]) -> Load:
 
 
 def _netwarp(prefix: list[str], arguments: list[str]) -> None:
-    """Run netwarp; exit code 1 means that a run is suspect or failed, or an expectation does not hold."""
+    """Run netwarp. A run that is suspect or failed, or an expectation that does not hold, is a finding."""
     done = subprocess.run([*prefix, str(NETWARP), *arguments], check=False, stdin=subprocess.DEVNULL)
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1, 3):
         raise RuntimeError(f"netwarp {arguments[0]} ended with exit code {done.returncode}")
 
 
@@ -152,7 +154,7 @@ def _marks(result: Path, load: Load) -> Mapping[str, Marks]:
         run = opened.run(planned.id)
         status = run.status()
         end_s = (run.path / "status.json").stat().st_mtime
-        waited, busy = load.during(end_s - status["real_s"], end_s)
+        waited, busy = load.during(end_s - float(status["real_s"] or 0), end_s)
         found.setdefault(str(planned.point["case"]), Marks()).add(status["status"] != "ok", waited, busy)
     return found
 
@@ -183,7 +185,7 @@ def main() -> int:
         print(f"cannot start machines in real time: {reason}", file=sys.stderr)
         return 2
     options.place.mkdir(parents=True, exist_ok=True)
-    chosen = [word for name in options.case for word in ("--case", name)]
+    chosen = [word for name in options.case or published() for word in ("--case", name)]
     load = real(options.place, [*chosen, "--seeds", options.seeds])
     pl.DataFrame(load.rows).write_csv(options.place / "load.csv")
     _netwarp([], ["run", "three-node", "--no-plots", *chosen, "-o", str(options.place / "virtual")])

@@ -177,6 +177,8 @@ def _connect(running: Running, wanted: Sequence[Machine]) -> None:
     inside = [*running.prefix, "ip"]
     _run(*inside, "link", "set", "lo", "up")
     _run(*inside, "link", "add", "mgmt", "type", "bridge")
+    # The machines take no frames that are longer than the MTU.
+    _run(*inside, "link", "set", "mgmt", "gso_max_segs", "1")
     _run(*inside, "address", "add", f"{wanted[0].address.rpartition('.')[0]}.254/24", "dev", "mgmt")
     _run(*inside, "link", "set", "mgmt", "up")
     for number in range(len(wanted)):

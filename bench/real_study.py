@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ from bench.command import NETWARP
 from bench.real_machines import Running, machines, missing
 
 STEP_S = 0.2
+SCENARIO = "three-node.toml"
 MAX_WAITING = 0.01
 """The share of a run for which a machine's kernel may wait for a processor, before the run counts as disturbed."""
 COLUMNS = ("tcp_avg_bw_Mbps", "tcp_avg_retrans", "ss_avg_rtt_ms", "tcp_fairness", "udp_avg_lost_pct")
@@ -110,6 +112,25 @@ def _waited_s(pid: int) -> float:
         return 0.0
 
 
+LAN = {
+    "300mbit": "30mbit",
+    "120mbit": "30mbit",
+    "60mbit": "6mbit",
+    "24mbit": "6mbit",
+    "30mbit": "3mbit",
+    "12mbit": "3mbit",
+}
+"""The rates of the study's LANs, and those of its UDP flows, which share them: here a LAN of 30 Mbit/s, since a machine
+in real time cannot send 300 Mbit/s."""
+
+
+def slower() -> str:
+    """The text of the scenario `three-node`, with a LAN that machines in real time can fill."""
+    shipped = resources.files("netwarp") / "studies/three_node/scenarios/three-node.toml"
+    rate = re.compile(rf'(rate" ?= ?|^rate = )"({"|".join(LAN)})"', re.MULTILINE)
+    return rate.sub(lambda found: f'{found[1]}"{LAN[found[2]]}"', shipped.read_text())
+
+
 def real(place: Path, arguments: list[str]) -> Load:
     """Run the study on machines, into `place/real`, and return the host's load meanwhile."""
     with tempfile.TemporaryDirectory(prefix="netwarp-machines-") as directory, machines(Path(directory)) as running:
@@ -117,7 +138,7 @@ def real(place: Path, arguments: list[str]) -> Load:
         inventory = Path(directory) / "three-node.toml"
         inventory.write_text(f'ssh_config = "{running.ssh_config}"\n{shipped.read_text()}')
         with sampled(running) as load:
-            words = ["run", "three-node", "--engine", "ssh", "--inventory", inventory, "--no-plots"]
+            words = ["run", place / SCENARIO, "--engine", "ssh", "--inventory", inventory, "--no-plots"]
             _netwarp(running.prefix, [*map(str, words), *arguments, "-o", str(place / "real")])
     return load
 
@@ -186,9 +207,10 @@ def main() -> int:
         return 2
     options.place.mkdir(parents=True, exist_ok=True)
     chosen = [word for name in options.case or published() for word in ("--case", name)]
+    (options.place / SCENARIO).write_text(slower())
     load = real(options.place, [*chosen, "--seeds", options.seeds])
     pl.DataFrame(load.rows).write_csv(options.place / "load.csv")
-    _netwarp([], ["run", "three-node", "--no-plots", *chosen, "-o", str(options.place / "virtual")])
+    _netwarp([], ["run", str(options.place / SCENARIO), "--no-plots", *chosen, "-o", str(options.place / "virtual")])
     rows = rows_of(options.place, load)
     rows.write_csv(options.place / "rows.csv")
     print(table(rows))

@@ -110,7 +110,7 @@ class Running:
 
 
 def missing() -> str | None:
-    """What this host lacks for such machines, as a reason; None if nothing."""
+    """Name what this host lacks for such machines, as a reason; None if nothing."""
     if os.geteuid() != 0:
         return "the network for management takes root"
     if lacking := [name for name in PROGRAMS if shutil.which(name) is None]:

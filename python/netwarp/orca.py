@@ -85,7 +85,7 @@ class Orca:
 
 
 def lost_rate(state: State) -> float:
-    """What was lost since the last state, in bytes/s."""
+    """The rate of losses since the last state, in bytes/s."""
     return state.lost * state.mss / (state.interval_ns / 1e9) if state.interval_ns else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What an environment observes, may do and rewards: the agents of `netwarp.aurora` and `netwarp.orca`, by name."""
+"""Observations, actions and rewards of an environment: the agents of `netwarp.aurora` and `netwarp.orca`, by name."""
 
 from __future__ import annotations
 

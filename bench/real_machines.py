@@ -102,7 +102,18 @@ class Running:
 
     def inside(self, address: str, command: str) -> str:
         """The output of a shell command on a machine. Raises RuntimeError with its errors if it fails."""
-        words = [*self.prefix, "ssh", "-F", str(self.ssh_config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", address, command]
+        words = [
+            *self.prefix,
+            "ssh",
+            "-F",
+            str(self.ssh_config),
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "ConnectTimeout=5",
+            address,
+            command,
+        ]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
         if done.returncode:
             raise RuntimeError(f"{command}: {done.stderr}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import polars as pl
 import pytest
 from e2e_command import succeed
 from e2e_runs import only_run
@@ -115,7 +116,7 @@ def test_the_rate_of_an_agent_that_always_increases_fills_the_link(scenario: Pat
 
 def test_an_orca_that_does_nothing_is_cubic_to_the_byte(scenario: Path, tmp_path: Path) -> None:
     """Its records of packets and of ACKs are those of the kernel's CUBIC, and with another action they are not."""
-    found = {}
+    found: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
     for cc in ("cubic", "program:./nothing.py over=cubic interval_us=20000", "program:./more.py over=cubic"):
         for name, factor in (("nothing", 0.0), ("more", 0.1)):
             text = f"serve(lambda: lambda s, o=Orca(): o.act(s, {factor}))"

@@ -57,7 +57,7 @@ def test_red_keeps_the_queue_short_on_real_interfaces(study: Path) -> None:
     assert values["tcp_avg_retrans"] > 0, "RED drops early"
     assert row(study, "all_scenarios_pcap", RED)["ss_avg_rtt_ms"] < 200, "pfifo's is a second"
     queues = pl.read_csv(study / "three-node" / "queues.csv").filter(pl.col("scenario") == RED)
-    assert "red" in queues["kind"].to_list()
+    assert "red" in queues["qdisc"].to_list()
 
 
 def test_netem_delays_and_loses_what_arrives(study: Path) -> None:

@@ -27,6 +27,7 @@ PROGRAMS = ("agent", "observe", "records")
 STAGES = [
     "policy",
     "aurora",
+    "orca",
     "gallery",
     "common.words",
     "common.quantities",

@@ -65,6 +65,10 @@ class Aurora:
         """The history: `HISTORY` times the three statistics."""
         return [value for interval in self._history for value in interval]
 
+    def reward(self, state: State) -> float:
+        """The reward of an interval."""
+        return reward(state)
+
     def _paced(self, state: State) -> Action:
         """The rate, with a window of two round trips at it, which matters only if no packet is acknowledged."""
         window = 2 * self.rate * _round_trip_s(state) / state.mss + FIRST_PACKETS

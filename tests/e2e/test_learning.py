@@ -8,7 +8,10 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import polars as pl
 import pytest
+from e2e_command import succeed
+from e2e_runs import only_run
 from e2e_scenarios import BULK, dumbbell
 from gymnasium.utils.env_checker import check_env
 from netwarp.common.scratch import RUNS
@@ -109,6 +112,48 @@ def test_the_rate_of_an_agent_that_always_increases_fills_the_link(scenario: Pat
     assert best == pytest.approx(10 * 1448 / 1514, rel=0.05)
     assert max(info["rtt_ms"] for info in infos) > 100
     assert any(info["loss"] > 0.05 for info in infos)
+
+
+def test_an_orca_that_does_nothing_is_cubic_to_the_byte(scenario: Path, tmp_path: Path) -> None:
+    """Its records of packets and of ACKs are those of the kernel's CUBIC, and with another action they are not."""
+    found: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
+    for cc in ("cubic", "program:./nothing.py over=cubic interval_us=20000", "program:./more.py over=cubic"):
+        for name, factor in (("nothing", 0.0), ("more", 0.1)):
+            text = f"serve(lambda: lambda s, o=Orca(): o.act(s, {factor}))"
+            header = "from netwarp.orca import Orca\nfrom netwarp.policy import serve\n"
+            (tmp_path / f"{name}.py").write_text(header + text)
+        place = tmp_path / f"result-{len(found)}"
+        succeed("run", scenario, "--no-plots", "-o", place, "--set", f'flows.bulk.cc="{cc}"')
+        run = only_run(place)
+        packets, acks = (run.scan(table).collect() for table in ("packets", "acks"))
+        found[cc] = packets, acks
+    cubic, nothing, more = found.values()
+    assert cubic[0].equals(nothing[0]) and cubic[1].equals(nothing[1])
+    assert not cubic[0].equals(more[0])
+    assert cubic[1]["snd_cwnd_pkts"].n_unique() > 50
+
+
+def test_an_orca_fills_a_link_and_is_rewarded_for_a_short_queue(scenario: Path) -> None:
+    env = make(scenario, agent="orca")
+    check_env(env.unwrapped, skip_render_check=True)
+    rewards = {}
+    for name in ("nothing", "short queue"):
+        _, info = env.reset(seed=1)
+        over, found = False, []
+        while not over:
+            is_long = info["rtt_ms"] > 1.25 * info["min_rtt_ms"]
+            action = -0.1 if is_long and name == "short queue" else 0.0
+            _, reward, _, over, last = env.step(np.array([action], np.float32))
+            info = last or info
+            found.append(float(reward))
+        rewards[name] = sum(found) / len(found)
+    env.close()
+    assert rewards["short queue"] > rewards["nothing"] + 0.1
+
+
+def test_an_unknown_agent_is_refused(scenario: Path) -> None:
+    with pytest.raises(ValueError, match="no agent \"orka\"; there are \\['aurora', 'orca'\\]"):
+        make(scenario, agent="orka")
 
 
 def test_several_at_once_in_their_own_processes(scenario: Path) -> None:

@@ -225,8 +225,9 @@ def test_options_of_the_users_hold_and_must_be_honoured(workshop: Workshop) -> N
 
 
 def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
-    assert presets() == ["debug", "kcov"]
-    debug, kcov = (given_options((name,)) for name in presets())
+    assert presets() == ["debug", "interfaces", "kcov"]
+    debug, interfaces, kcov = (given_options((name,)) for name in presets())
+    assert {"CONFIG_UML_NET_VECTOR=y", "# CONFIG_STATIC_LINK is not set"} <= set(interfaces)
     assert {"CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_DEBUG_LIST=y"} <= set(debug)
     assert {"CONFIG_KCOV=y", "CONFIG_DEBUG_FS=y"} <= set(kcov)
     assert [path.name for path in patches_of_presets(["debug", "HZ=100", "kcov"])] == ["kcov.patch"]

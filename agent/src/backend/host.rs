@@ -5,8 +5,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::socket::MsgFlags;
 
 use super::base::{Backend, Departure, TimedSender};
 use super::packet_socket::{self, PacketSocket};
@@ -139,11 +141,28 @@ impl TimedSender for SleepingSender {
             payload[..8].copy_from_slice(&sequence.to_ne_bytes());
             payload[8..16].copy_from_slice(&(monotonic_ns() - self.stamped_from_ns).to_ne_bytes());
             let bytes = &payload[..departure.payload_bytes as usize];
-            let flags = nix::sys::socket::MsgFlags::MSG_NOSIGNAL;
-            if nix::sys::socket::send(self.socket.as_raw_fd(), bytes, flags).is_err() {
-                return Ok((sequence - first_sequence) as usize);
-            }
+            self.send_one(bytes)
+                .with_context(|| format!("datagram {sequence} could not be sent"))?;
         }
         Ok(departures.len())
+    }
+}
+
+impl SleepingSender {
+    /// Sends a datagram. An error that an earlier one caused is reported instead of sending this one, once. If there is
+    /// no way to the receiver, or no room in this machine, the datagram is lost as one in the network is.
+    fn send_one(&self, bytes: &[u8]) -> nix::Result<()> {
+        let send =
+            || nix::sys::socket::send(self.socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL);
+        let of_earlier = [Errno::ECONNREFUSED, Errno::EHOSTUNREACH, Errno::ENETUNREACH];
+        let first = send();
+        let last = match first {
+            Err(e) if of_earlier.contains(&e) => send(),
+            _ => first,
+        };
+        match last {
+            Err(e) if e != Errno::ENOBUFS && !of_earlier.contains(&e) => Err(e),
+            _ => Ok(()),
+        }
     }
 }

@@ -13,10 +13,14 @@ const SEGMENTATION: [(u32, u32, &str); 3] = [
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
 /// Switches offloads. They are off unless the link asks for them, so that one packet is one skb: a super-packet would
-/// take one place in a queue.
+/// take one place in a queue. An offload that is as it should be is left alone: a driver whose value is fixed refuses
+/// even that one.
 pub fn switch(interface: &str, on: [bool; 3]) -> Result<()> {
-    for ((_, command, name), on) in SEGMENTATION.iter().zip(on) {
-        ask(interface, *command, name, u32::from(on))?;
+    let now = read(interface)?;
+    for (((_, command, name), on), now) in SEGMENTATION.iter().zip(on).zip(now) {
+        if on != now {
+            ask(interface, *command, name, u32::from(on))?;
+        }
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ _INTERPRETER = "Python for programs"
 def interpreter() -> Mapping[str, str]:
     """Return the part of a run's identity that decides the answers of Python programs beside their own files: the
     version of Python, and the modules of netwarp that are made for programs."""
-    own = (Path(netwarp.__file__).with_name(name).read_bytes() for name in ("policy.py", "aurora.py"))
+    own = (Path(netwarp.__file__).with_name(name).read_bytes() for name in ("policy.py", "aurora.py", "orca.py"))
     return {_INTERPRETER: hashlib.sha256(b"".join([sys.version.encode(), *own])).hexdigest()}
 
 

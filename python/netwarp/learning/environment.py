@@ -12,9 +12,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from netwarp.api import load_scenario
-from netwarp.aurora import HIGH, HISTORY, LARGEST, LOW, Aurora, reward
 from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.flows import kind_of
+from netwarp.learning.agents import AGENTS
 from netwarp.learning.background import BackgroundRun
 from netwarp.learning.draws import Draws, drawn
 from netwarp.modules.program import CALLER, PROGRAM
@@ -25,12 +25,13 @@ MAX_SEED = 2**31
 
 
 class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
-    """One flow of a scenario as an environment, with the observations, actions and reward of Aurora.
+    """One flow of a scenario as an environment, with the observations, actions and reward of Aurora or Orca (`agent`).
 
     `scenario` is a path or a shipped scenario's name, `flow` the group that is controlled (default: the first whose
     congestion control can be set), which must make one connection. `set` sets fields of the scenario, `draw` draws them
-    in each episode (see `Draws`). `interval_us` is the monitoring interval (default: the smoothed RTT). `exact` keeps
-    exact records of packets while a run lasts, which only costs time here. An episode ends with its run: `truncated`.
+    in each episode (see `Draws`). `interval_us` is the monitoring interval (0: the smoothed RTT; default: the agent's).
+    `exact` keeps exact records of packets while a run lasts, which only costs time here. An episode ends with its run:
+    `truncated`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium declares it so)
@@ -42,14 +43,19 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         flow: str | None = None,
         set: Mapping[str, Any] | None = None,
         draw: Draws | None = None,
-        interval_us: int = 0,
+        agent: str = "aurora",
+        interval_us: int | None = None,
         kernel: str | None = None,
         exact: bool = False,
     ) -> None:
-        self.observation_space = spaces.Box(
-            np.tile(np.array(LOW, np.float32), HISTORY), np.tile(np.array(HIGH, np.float32), HISTORY), dtype=np.float32
+        if agent not in AGENTS:
+            raise ValueError(f'there is no agent "{agent}"; there are {sorted(AGENTS)}')
+        self._kind = AGENTS[agent]
+        low, high = (
+            np.tile(np.array(ends, np.float32), self._kind.history) for ends in (self._kind.low, self._kind.high)
         )
-        self.action_space = spaces.Box(-LARGEST, LARGEST, (1,), np.float32)
+        self.observation_space = spaces.Box(low, high, dtype=np.float32)
+        self.action_space = spaces.Box(-self._kind.largest, self._kind.largest, (1,), np.float32)
         self._scenario, self._draw = scenario, dict(draw or {})
         self._engine = find_engine("uml", EngineOptions(kernel=kernel))
         base = load_scenario(scenario, set=dict(set or {}))
@@ -61,10 +67,11 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
             )
         if kind_of(base.flows[self.flow].tool).new_connections:
             raise ValueError(f'the flow "{self.flow}" makes many connections, but an environment controls only one')
-        control = f"{PROGRAM}{CALLER} interval_us={interval_us}"
+        length_us = self._kind.interval_us if interval_us is None else interval_us
+        control = " ".join([f"{PROGRAM}{CALLER}", *self._kind.parameters, f"interval_us={length_us}"])
         self._set = {**(set or {}), f"flows.{self.flow}.cc": control, "record.exact": exact}
         self._run: BackgroundRun | None = None
-        self._agent = Aurora()
+        self._agent = self._kind.new()
         self._state: State | None = None
         self._connection: int | None = None
 
@@ -77,7 +84,7 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         values = drawn(self._draw, self.np_random)
         chosen = int(self.np_random.integers(MAX_SEED)) if seed is None else seed
         scenario = load_scenario(self._scenario, set={**self._set, **values})
-        self._agent, self._connection = Aurora(), None
+        self._agent, self._connection = self._kind.new(), None
         self._run = BackgroundRun(scenario, self._engine, chosen)
         self._state = self._asked()
         if self._state is None:
@@ -85,14 +92,15 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         return self._observed(self._state), {"seed": chosen, "drawn": values, **facts(self._state)}
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Change the rate, and return the observation and reward of the next interval."""
+        """Take the action, and return the observation and reward of the next interval."""
         if self._run is None or self._state is None:
             raise gymnasium.error.ResetNeeded("the run is over: call reset()")
         self._run.answer(self._state, self._agent.act(self._state, float(np.asarray(action).reshape(-1)[0])))
         self._state = self._asked()
         if self._state is None:
             return np.array(self._agent.observation, np.float32), 0.0, False, True, {}
-        return self._observed(self._state), reward(self._state), False, False, facts(self._state)
+        observation = self._observed(self._state)
+        return observation, self._agent.reward(self._state), False, False, facts(self._state)
 
     def close(self) -> None:
         """End the run; no process of it remains."""

@@ -7,11 +7,16 @@
  * and reads window and pacing rate from it. The host's read() blocks meanwhile,
  * so virtual time stands still however long the program computes.
  *
+ * With over=cubic the kernel's own CUBIC decides, and the program changes its
+ * window at the end of each interval, as setting a socket's window would.
+ *
  * netwarp replaces "program" by a name made from the program's.
  */
 #include <linux/atomic.h>
 #include <linux/module.h>
+#include <linux/net.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 #include <net/tcp.h>
 #include <netwarp.h>
 #include "netwarp_policy.h"
@@ -43,7 +48,14 @@ static unsigned int initial_cwnd = TCP_INIT_CWND;
 module_param(initial_cwnd, uint, 0444);
 MODULE_PARM_DESC(initial_cwnd, "the window in the first state, in packets");
 
+static char *over = "";
+module_param(over, charp, 0444);
+MODULE_PARM_DESC(over, "cubic: the kernel's CUBIC decides, and the program changes its window");
+
 static atomic_t flows = ATOMIC_INIT(0);
+
+/* With over=: what decides. */
+static const struct tcp_congestion_ops *below;
 
 /* What a connection has seen since the last record. */
 struct monitor {
@@ -51,11 +63,15 @@ struct monitor {
 	u64 begin_ns;
 	u32 lost_before;
 	u32 sent_before;
+	u32 delivered_before;
 	u32 next_us;	/* length of the interval that the program asked for */
 };
 
+#define BELOW_BYTES	64	/* CUBIC's struct bictcp has 60 in all of netwarp's series */
+
 /* In inet_csk_ca(sk). */
 struct control {
+	u64 below[BELOW_BYTES / sizeof(u64)];	/* where the congestion control below has its state */
 	struct monitor *monitor;
 	u64 pacing_rate;
 	u32 cwnd;
@@ -131,6 +147,7 @@ static void begin_interval(struct sock *sk, u64 now_ns)
 	m->begin_ns = now_ns;
 	m->lost_before = tcp_sk(sk)->lost;
 	m->sent_before = tcp_sk(sk)->data_segs_out;
+	m->delivered_before = tcp_sk(sk)->delivered;
 	s->acks = s->delivered = 0;
 	s->rtt_us = s->rtt_low_us = s->rtt_high_us = s->rtt_samples = 0;
 	s->sum_r = s->sum_t = s->sum_tt = s->sum_tr = 0;
@@ -153,8 +170,8 @@ static void exchange(struct sock *sk, enum netwarp_policy_event event)
 	s->srtt_us = tp->srtt_us >> 3;
 	s->min_rtt_us = tcp_min_rtt(tp) == ~0U ? 0 : tcp_min_rtt(tp);
 	s->inflight = tcp_packets_in_flight(tp);
-	s->cwnd = c->cwnd;
-	s->pacing_rate = c->pacing_rate;
+	s->cwnd = below ? tcp_snd_cwnd(tp) : c->cwnd;
+	s->pacing_rate = below ? READ_ONCE(sk->sk_pacing_rate) : c->pacing_rate;
 	/* tcp_set_ca_state() calls set_state() before it stores the new state. */
 	s->ca_state = event == NETWARP_POLICY_TIMEOUT ? TCP_CA_Loss : inet_csk(sk)->icsk_ca_state;
 	s->total_delivered = tp->delivered;
@@ -162,7 +179,7 @@ static void exchange(struct sock *sk, enum netwarp_policy_event event)
 	tell(s);
 	hear(&action, s->flow);
 	c->cwnd = action.cwnd;
-	c->pacing_rate = action.pacing_rate;
+	c->pacing_rate = below ? s->pacing_rate : action.pacing_rate;
 	c->monitor->next_us = action.interval_us;
 	c->interval_us = div_u64(s->interval_ns, NSEC_PER_USEC);
 	c->delivered = s->delivered;
@@ -172,17 +189,12 @@ static void exchange(struct sock *sk, enum netwarp_policy_event event)
 	begin_interval(sk, now_ns);
 }
 
-static void add_ack(struct monitor *m, const struct rate_sample *rs, const struct tcp_sock *tp, u64 now_ns)
+static void add_rtt(struct monitor *m, long rtt_us, u64 now_ns)
 {
 	struct netwarp_policy_state *s = &m->state;
 
-	s->acks++;
-	s->delivered += rs->acked_sacked;
-	s->app_limited = rs->is_app_limited;
-	if (rs->delivered > 0 && rs->interval_us > 0)
-		s->delivery_rate = div_u64((u64)rs->delivered * tp->mss_cache * USEC_PER_SEC, rs->interval_us);
-	if (rs->rtt_us > 0) {
-		u32 r = rs->rtt_us;
+	if (rtt_us > 0) {
+		u32 r = rtt_us;
 		u64 t = div_u64(now_ns - m->begin_ns, NSEC_PER_USEC);
 
 		s->rtt_us = r;
@@ -196,9 +208,26 @@ static void add_ack(struct monitor *m, const struct rate_sample *rs, const struc
 	}
 }
 
+static void add_ack(struct monitor *m, const struct rate_sample *rs, const struct tcp_sock *tp, u64 now_ns)
+{
+	struct netwarp_policy_state *s = &m->state;
+
+	s->acks++;
+	s->delivered += rs->acked_sacked;
+	s->app_limited = rs->is_app_limited;
+	if (rs->delivered > 0 && rs->interval_us > 0)
+		s->delivery_rate = div_u64((u64)rs->delivered * tp->mss_cache * USEC_PER_SEC, rs->interval_us);
+	add_rtt(m, rs->rtt_us, now_ns);
+}
+
 static u32 length_us(const struct sock *sk, const struct monitor *m)
 {
 	return m->next_us ?: interval_us ?: tcp_sk(sk)->srtt_us >> 3;
+}
+
+static bool is_over(const struct sock *sk, const struct monitor *m, u64 now_ns)
+{
+	return per_ack || now_ns - m->begin_ns >= (u64)length_us(sk, m) * NSEC_PER_USEC;
 }
 
 static NETWARP_CONG_CONTROL(program_main, sk, rs)
@@ -210,9 +239,45 @@ static NETWARP_CONG_CONTROL(program_main, sk, rs)
 	if (!m)		/* the SYN's ACK, before init */
 		return;
 	add_ack(m, rs, tcp_sk(sk), now_ns);
-	if (per_ack || now_ns - m->begin_ns >= (u64)length_us(sk, m) * NSEC_PER_USEC)
+	if (is_over(sk, m, now_ns))
 		exchange(sk, NETWARP_POLICY_INTERVAL);
 	enforce(sk);
+}
+
+/* Changes the window of the congestion control below, if the program answered with another one. */
+static void change(struct sock *sk)
+{
+	struct control *c = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (c->cwnd != tcp_snd_cwnd(tp))
+		tcp_snd_cwnd_set(tp, min(c->cwnd, tp->snd_cwnd_clamp));
+}
+
+/* With over=: at each ACK, before CUBIC changes its window. */
+static void over_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct control *c = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct monitor *m = c->monitor;
+	u64 now_ns = ktime_get_ns();
+	struct netwarp_policy_state *s;
+
+	if (!m)
+		return;
+	if (below->pkts_acked)
+		below->pkts_acked(sk, sample);
+	s = &m->state;
+	s->acks++;
+	s->delivered = tp->delivered - m->delivered_before;
+	s->app_limited = tp->rate_app_limited;
+	if (tp->rate_delivered && tp->rate_interval_us)
+		s->delivery_rate = div_u64((u64)tp->rate_delivered * tp->mss_cache * USEC_PER_SEC, tp->rate_interval_us);
+	add_rtt(m, sample->rtt_us, now_ns);
+	if (!is_over(sk, m, now_ns))
+		return;
+	exchange(sk, NETWARP_POLICY_INTERVAL);
+	change(sk);
 }
 
 static void program_init(struct sock *sk)
@@ -220,6 +285,8 @@ static void program_init(struct sock *sk)
 	struct control *c = inet_csk_ca(sk);
 
 	memset(c, 0, sizeof(*c));
+	if (below && below->init)
+		below->init(sk);
 	c->cwnd = initial_cwnd;
 	c->monitor = kzalloc(sizeof(*c->monitor), GFP_ATOMIC);
 	if (!c->monitor)
@@ -230,12 +297,18 @@ static void program_init(struct sock *sk)
 	c->monitor->state.remote_port = ntohs(inet_sk(sk)->inet_dport);
 	begin_interval(sk, ktime_get_ns());
 	exchange(sk, NETWARP_POLICY_START);
-	enforce(sk);
+	if (below)
+		change(sk);
+	else
+		enforce(sk);
 }
 
 static void program_release(struct sock *sk)
 {
 	struct control *c = inet_csk_ca(sk);
+
+	if (below && below->release)
+		below->release(sk);
 
 	if (c->monitor) {
 		exchange(sk, NETWARP_POLICY_END);
@@ -248,9 +321,14 @@ static void program_state(struct sock *sk, u8 state)
 {
 	struct control *c = inet_csk_ca(sk);
 
+	if (below && below->set_state)
+		below->set_state(sk, state);
 	if (state == TCP_CA_Loss && c->monitor) {
 		exchange(sk, NETWARP_POLICY_TIMEOUT);
-		enforce(sk);
+		if (below)
+			change(sk);
+		else
+			enforce(sk);
 	}
 }
 
@@ -277,11 +355,45 @@ static struct tcp_congestion_ops tcp_program = {
 
 NETWARP_EXPORT(tcp_program, struct control, pacing_rate, interval_us, delivered, lost, rtt_mean_us, records);
 
+/* The kernel's congestion control of this name, as a socket gets it: modules cannot look it up. */
+static const struct tcp_congestion_ops *find(char *name)
+{
+	const struct tcp_congestion_ops *found = NULL;
+	struct socket *sock;
+
+	if (sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &sock))
+		return NULL;
+	if (!sock->ops->setsockopt(sock, SOL_TCP, TCP_CONGESTION, KERNEL_SOCKPTR(name), strlen(name)))
+		found = inet_csk(sock->sk)->icsk_ca_ops;
+	sock_release(sock);
+	return found;
+}
+
+/* Takes all from what is below, but for what is seen or changed here. */
+static int go_over(const struct tcp_congestion_ops *found)
+{
+	struct tcp_congestion_ops own = tcp_program;
+
+	if (!found || found->cong_control)
+		return -EINVAL;
+	below = found;
+	tcp_program = *found;
+	tcp_program.init = own.init;
+	tcp_program.release = own.release;
+	tcp_program.set_state = own.set_state;
+	tcp_program.pkts_acked = over_acked;
+	tcp_program.owner = own.owner;
+	memcpy(tcp_program.name, own.name, sizeof(own.name));
+	return 0;
+}
+
 static int __init program_register(void)
 {
 	BUILD_BUG_ON(sizeof(struct control) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(sizeof(struct netwarp_policy_state) != 152);
-	if (fd < 0 || initial_cwnd < 1)
+	if (fd < 0 || initial_cwnd < 1 || (*over && strcmp(over, "cubic")))
+		return -EINVAL;
+	if (*over && go_over(find(over)))
 		return -EINVAL;
 	return tcp_register_congestion_control(&tcp_program);
 }

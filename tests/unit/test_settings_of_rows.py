@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from netwarp.scenario import Scenario, ScenarioError, parse_scenario
 from netwarp.steps.evaluation import Study
+from netwarp.steps.variants import noise_of
 from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
 from netwarp.store.held import refuse_other
 from netwarp.verify.against import moved, rows_of
@@ -15,7 +16,6 @@ from netwarp.verify.formats import json_text, markdown
 from netwarp.verify.row import Checked, Experiment, Family, Row, Verdict, judge, program, within
 from netwarp.verify.rows.networks import dumbbell, flow, sharing
 from netwarp.verify.setting import Setting
-from netwarp.verify.variants import noise_of
 from netwarp.verify.verifier import Verified, scenario_of, verify
 
 ROW = Row("row", "A claim.", "RFC 1", "ms", {"a": 100.0}, within(1, "a reason"), Experiment("x"), lambda run: {})

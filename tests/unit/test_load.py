@@ -275,7 +275,7 @@ BAD_TAILS = [
     ('[presets.slow]\n[[cases]]\nname = "x"\nuse = "slow"\n', 22, "must be a list"),
     ('[presets.p]\nwarmup = "1s"\n[[cases]]\nname="x"\nuse = ["p"]\n[sweep]\nwarmup = ["2s"]\n', 21, "not swept"),
     ('[[expect]]\nmetric = "goodput"\nmin = 1\n', 20, "is not a metric"),
-    ('[[expect]]\nmetric = "flows.goodput"\nmin = 1\n', 20, "scopes are run, flow, queue, link"),
+    ('[[expect]]\nmetric = "flows.goodput"\nmin = 1\n', 20, "scopes are run, flow, subflow, queue, link"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\n', 20, "expects nothing"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nmax = 1\n', 21, "could never hold"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\n', 21, 'within = "2%"'),

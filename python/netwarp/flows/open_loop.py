@@ -65,8 +65,8 @@ class OpenLoopFlow(TcpFlow):
     load_of: Name | None = about(
         "The link on its path that `load` is a share of, if that is not the slowest one, as where other traffic has "
         "another bottleneck.",
-        "l",
-        refused=["no-link"],
+        "bottleneck",
+        refused=["no link"],
         beside={"arrivals": "poisson", "load": "60%"},
         default=None,
     )

@@ -35,6 +35,7 @@ mod receiver_stats;
 mod request;
 mod sctp;
 mod socket;
+mod steps;
 mod tcp;
 mod threads;
 mod transfers;
@@ -43,6 +44,7 @@ mod video;
 mod video_records;
 mod watch;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -56,6 +58,7 @@ use self::http_records::HttpRecords;
 use self::quic_records::QuicRecords;
 use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
+use self::steps::Steps;
 use self::threads::lock;
 use self::transfers::Transfers;
 use self::video_records::VideoRecords;
@@ -115,6 +118,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         false => network.backend.program_root(&programs)?.map(Arc::new),
     };
     let mut flows: Vec<(Flow, Box<dyn Generator>)> = Vec::new();
+    let steps = RefCell::new(Steps::new()?);
     for flow in &lab.flows {
         let setup = Setup {
             network,
@@ -123,6 +127,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             dir,
             tables: &tables,
             root: root.as_ref(),
+            steps: &steps,
         };
         let generator = kind_of(&flow.tool).and_then(|prepare| prepare(&setup));
         flows.push((
@@ -130,6 +135,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             generator.with_context(|| format!("flow {}", flow.name))?,
         ));
     }
+    steps.into_inner().start()?;
     Ok(Flows {
         flows,
         tables,

@@ -18,6 +18,7 @@ from netwarp.suite.verdict import Judged, Verdict
 
 _ROW_IN, _GROUP_IN, _FOOT_IN = 0.2, 0.36, 0.3
 _EDGE_IN, _GAP_IN = 0.14, 0.12
+_TITLE_CHARACTERS = 80
 _NAME_LINES = 4
 """The most lines of a subject's name above its column, where a queue has its options."""
 _FILLS = {
@@ -42,13 +43,20 @@ class _Line:
     judged: Judged | None = None
 
 
+def _named(subjects: list[str], baseline: str) -> str:
+    """The subjects' names, or their number if the names, which are above the columns, are too long for a title."""
+    names = ", ".join(subjects)
+    others = len(subjects) - (baseline in subjects)
+    return names if len(names) <= _TITLE_CHARACTERS else f"{others} beside {baseline}"
+
+
 def draw(assessment: Assessment, stem: Path) -> list[Path]:
     """Draw the figure; return the files. Nothing is drawn if nothing was measured. Raises StoreError."""
     lines, inside_in = _lines(assessment)
     if not lines:
         return []
-    title = f"{assessment.suite.title}: {', '.join(one.name for one in assessment.subjects)}"
     baseline = assessment.suite.baseline.name
+    title = f"{assessment.suite.title}: {_named([one.name for one in assessment.subjects], baseline)}"
     subtitle = (
         f"median of {seeds_of(assessment)}, coloured by comparison with {baseline}, whose own seeds are the margin"
     )

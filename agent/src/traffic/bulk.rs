@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use nix::sys::socket::{Shutdown, shutdown};
 
 use super::connection::{self, Ends, Listener, Opening};
@@ -125,16 +125,7 @@ fn send(
     }
     lock(progress).connect_ns = Some(monotonic_ns() - t0_ns);
     sleep_until(t0_ns + start_ns);
-    match tcp::send_zeros(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
-        // Caused by stop(), or the run is over.
-        Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),
-        sent => {
-            if !connection::is_answered(sent).context("send")? {
-                return Ok(());
-            }
-        }
-    }
-    shutdown(socket.as_raw_fd(), Shutdown::Write).context("shutdown")
+    connection::send_all(socket, bytes)
 }
 
 fn receive(

@@ -6,12 +6,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::sys::socket::{
-    Backlog, SockFlag, SockType, SockaddrStorage, accept, accept4, listen, setsockopt, sockopt,
+    Backlog, Shutdown, SockFlag, SockType, SockaddrStorage, accept, accept4, listen, setsockopt,
+    shutdown, sockopt,
 };
 
 use super::generator::Setup;
 use super::options;
 use super::socket::{bound, bound_mptcp, bound_sctp, set_congestion_control, set_streams};
+use super::tcp;
 use crate::lab::SocketOption;
 
 /// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source. None: the end
@@ -177,6 +179,21 @@ impl Opening {
 pub fn connect(socket: &OwnedFd, to: SocketAddr) -> Result<bool> {
     let connected = nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to));
     is_answered(connected.map_err(Into::into)).with_context(|| format!("cannot connect to {to}"))
+}
+
+/// Sends `bytes` zeros, or for ever (None), and then ends this direction. An end caused by `Generator::stop`, or a peer
+/// that no longer answers, is a result and not an error.
+pub fn send_all(socket: &OwnedFd, bytes: Option<u64>) -> Result<()> {
+    match tcp::send_zeros(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
+        // Caused by stop(), or the run is over.
+        Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),
+        sent => {
+            if !is_answered(sent).context("send")? {
+                return Ok(());
+            }
+        }
+    }
+    shutdown(socket.as_raw_fd(), Shutdown::Write).context("shutdown")
 }
 
 /// Whether the peer answered, or did not for as long as TCP retransmits (ETIMEDOUT): loss in the network is a result of

@@ -1,7 +1,7 @@
 """The same scenario and seed repeatedly: the bytes must be the same, whatever the machine does meanwhile.
 
 `python -m bench.repeats [COUNT] [crowd|spinning]` is the full check: 200 repeats of each scenario over sizes of memory,
-every second round on a busy machine; it names each file that differs, and exits with 1 if one does.
+every second round all sizes at once; it names each file that differs, and exits with 1 if one does.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +70,7 @@ class FailedError(Exception):
 
 @dataclass(frozen=True)
 class Repeat:
-    """One of the repeats: the machine's memory, whether the host was busy, and the files that differ from the first."""
+    """One of the repeats: the memory, whether others went on beside it, and the files that differ from the first."""
 
     memory_mb: int
     busy: bool
@@ -108,18 +109,26 @@ def busy_host() -> Iterator[None]:
 def repeats(
     place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB, text: str = SCENARIO, *words: str
 ) -> Iterator[Repeat]:
-    """Make `count` runs of a scenario, the sizes of memory in turn, every second round on a busy host.
+    """Make `count` runs of a scenario, the sizes of memory in turn: in one round one by one, in the next all at once.
 
-    `words` are further options of `netwarp run`. Raises FailedError.
+    Runs at once make the host busy for each other, and unlike programs that only compute they take from each other
+    memory, caches and the disk as well. `words` are further options of `netwarp run`. Raises FailedError.
     """
     first: dict[int, dict[str, str]] = {}
-    for number in range(count):
-        memory_mb = memories_mb[number % len(memories_mb)]
-        busy = number // len(memories_mb) % 2 == 1
-        with busy_host() if busy else contextlib.nullcontext():
-            found = run_once(text, place / str(number), "--set", f'run.memory="{memory_mb}M"', *words)
+
+    def made(number: int) -> dict[str, str]:
+        memory = f'run.memory="{memories_mb[number % len(memories_mb)]}M"'
+        found = run_once(text, place / str(number), "--set", memory, *words)
         shutil.rmtree(place / str(number))
-        yield Repeat(memory_mb, busy, differing(first.setdefault(memory_mb, found), found))
+        return found
+
+    with ThreadPoolExecutor(len(memories_mb)) as pool:
+        for begin in range(0, count, len(memories_mb)):
+            numbers = range(begin, min(begin + len(memories_mb), count))
+            busy = begin // len(memories_mb) % 2 == 1
+            for number, found in zip(numbers, pool.map(made, numbers) if busy else map(made, numbers), strict=True):
+                memory_mb = memories_mb[number % len(memories_mb)]
+                yield Repeat(memory_mb, busy, differing(first.setdefault(memory_mb, found), found))
 
 
 def run_once(

@@ -13,8 +13,9 @@
 #   make digests  setup, then the digests that `netwarp self-test` compares with
 #   make site     setup, then the documentation as a site that needs no network: site/index.html (notebooks are executed)
 #   make bench    setup, then the benchmarks
-#   make nightly  setup, then tests of an hour or two: 200 runs with the same bytes, runs that are killed at random,
-#                 every figure of every shipped scenario, and kernels that are built and bisected
+#   make nightly  setup, then tests of a whole night: 200 runs with the same bytes, runs that are killed at random,
+#                 every figure of every shipped scenario, and kernels that are built and bisected; continues where it
+#                 stopped, part by part
 #   make torture  attack netwarp for an hour and count the failures (TORTURE_MINUTES=5); continues where it stopped
 #   make fuzz     fuzz the capture parser for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
@@ -86,13 +87,7 @@ bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
 
 nightly: setup program-packages test-packages $(STAMPS)/dev $(STAMPS)/site
-	$(BIN)/python -m bench.repeats
-	$(BIN)/python -m bench.kills
-	$(BIN)/python -m bench.ssh_kills
-	$(BIN)/python -m bench.figures
-	$(BIN)/python -m bench.copa
-	$(BIN)/pytest tests/nightly
-	$(BIN)/pytest --numprocesses auto --dist loadfile -m nightly tests/unit tests/e2e
+	$(BIN)/python -m bench.nightly
 
 # Root, mmdebstrap and half an hour: the wheels of the last commit, in dist/.
 dist: $(STAMPS)/dev
@@ -127,10 +122,10 @@ kernel: packages $(STAMPS)/netwarp
 	@$(BIN)/netwarp kernel build
 
 clean:
-	rm -rf $(VENV) .torture .site site target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .torture .nightly .site site target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# Programs of others that only the nightly tests run: ns-3, packages of Debian by their table, and of PyPI in a place of their own.
-program-packages: WANTED = libns3-dev $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
+# What only the nightly tests use: ns-3, the source of another kernel series (docs/kernels.md has that of 7.2), packages of Debian by their table, and of PyPI in a place of their own.
+program-packages: WANTED = libns3-dev linux-source-6.1 $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
 program-packages: $(VENV)/programs/bin/python
 
 $(VENV)/programs/bin/python: tests/nightly/programs/requirements.txt | $(STAMPS)/venv

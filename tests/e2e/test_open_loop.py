@@ -110,6 +110,22 @@ def test_what_is_not_complete_is_counted_and_never_taken_for_fast(runs: Runs) ->
     assert found["offered_mbps"] == pytest.approx(80)
 
 
+def test_more_transfers_at_once_than_the_receiver_has_threads(runs: Runs) -> None:
+    """They begin in 0.4 s and need 3.5 s: the threads take the first, and one thread by epoll(7) the others."""
+    run = runs(
+        pair(open_loop('arrivals = "every 1ms"', 'size = "10kB"', 'duration = "400ms"'), queue=FAIR, duration="6s")
+    )
+    rows, totals = transfers(run), account(run, "web")
+    at_once = max(((rows["start_ns"] <= at) & (rows["end_ns"] > at)).sum() for at in rows["start_ns"])
+    assert at_once > 128
+    assert rows["end_ns"].null_count() == 0
+    assert totals["received_bytes"] == rows["bytes"].sum() == 4_000_000
+    # The link is never idle. Over it go SYN, seven segments, and the ACKs of SYN-ACK and of the receiver's FIN.
+    least = 400 * (ms(SYN_BYTES) + ms(10_000 + 7 * HEADERS) + ms(HEADERS))
+    again = totals["sent_bytes"] - 4_000_000  # retransmitted while the others delay an ACK
+    assert 0 < max(rows["end_ns"].to_list()) / 1e6 - least - ms(again) < 60
+
+
 def test_transfers_that_began_in_time_may_go_on_after_the_flow(runs: Runs) -> None:
     run = runs(pair(open_loop('arrivals = "every 400ms"', 'size = "250kB"', 'duration = "500ms"')))
     rows = transfers(run)

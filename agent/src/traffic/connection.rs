@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::sys::socket::{
-    Backlog, Shutdown, SockFlag, SockType, SockaddrStorage, accept, accept4, listen, setsockopt,
-    shutdown, sockopt,
+    Backlog, Shutdown, SockFlag, SockType, SockaddrStorage, accept4, listen, setsockopt, shutdown,
+    sockopt,
 };
 
 use super::generator::Setup;
@@ -33,7 +33,8 @@ pub struct Listener {
 impl Listener {
     /// Takes the next connection.
     pub fn accept(&self) -> Result<RawFd> {
-        let fd = accept(self.socket.as_raw_fd()).context("accept")?;
+        // A program that a command flow starts meanwhile does not keep the connection open.
+        let fd = accept4(self.socket.as_raw_fd(), SockFlag::SOCK_CLOEXEC).context("accept")?;
         self.prepare(fd)?;
         Ok(fd)
     }

@@ -28,21 +28,30 @@ pub fn send_zeros(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
 }
 
 /// Sends at most `room` zeros with one system call; returns how many were taken.
-pub fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
-    let mut left = room as usize;
-    let parts: [libc::iovec; CHUNKS] = std::array::from_fn(|_| {
-        let len = left.min(CHUNK);
-        left -= len;
+fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
+    send_headed(socket, &[], room)
+}
+
+/// Sends at most `room` bytes, `head` and then zeros, with one system call; returns how many were taken.
+pub fn send_headed(socket: RawFd, head: &[u8], room: u64) -> std::io::Result<u64> {
+    let mut left = (room as usize).saturating_sub(head.len());
+    let count = 1 + left.div_ceil(CHUNK);
+    let parts: [libc::iovec; 1 + CHUNKS] = std::array::from_fn(|number| {
+        let (from, len) = match number {
+            0 => (head.as_ptr(), head.len()),
+            _ => (ZEROS.as_ptr(), left.min(CHUNK)),
+        };
+        left -= if number == 0 { 0 } else { len };
         libc::iovec {
-            iov_base: ZEROS.as_ptr().cast_mut().cast(),
+            iov_base: from.cast_mut().cast(),
             iov_len: len,
         }
     });
-    // SAFETY: an all-zero msghdr is valid; the kernel only reads the parts, all of which lie within ZEROS.
+    // SAFETY: an all-zero msghdr is valid; the kernel only reads the parts, all of which lie within `head` or ZEROS.
     let sent = unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = parts.as_ptr().cast_mut();
-        message.msg_iovlen = (room as usize).div_ceil(CHUNK);
+        message.msg_iovlen = count.min(parts.len());
         libc::sendmsg(socket, &message, libc::MSG_NOSIGNAL)
     };
     u64::try_from(sent).map_err(|_| std::io::Error::last_os_error())

@@ -1,11 +1,12 @@
 //! `open_loop`: transfers that begin whether or not earlier ones are complete, each over its own TCP connection (B.
 //! Schroeder, A. Wierman, M. Harchol-Balter: Open Versus Closed: A Cautionary Tale, NSDI 2006).
 //!
-//! One thread at each end serves all connections by epoll(7): their number has no bound when the network is overloaded,
-//! and a thread for each would need memory that the machine may lack. The receiver closes a connection when it has all
-//! bytes, so that it keeps the TIME_WAIT state, and the sender's ports are free for later connections.
+//! The number of connections has no bound when the network is overloaded, so that threads serve a part of them and one
+//! thread the rest (`crowd`). The receiver closes a connection when it has all bytes, so that it keeps the TIME_WAIT
+//! state, and the sender's ports are free for later connections.
 
 pub mod arrivals;
+mod crowd;
 mod shared;
 mod sink;
 mod source;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 
-use self::shared::{Progress, Shared};
+use self::shared::Shared;
 use self::sink::Sink;
 use self::source::Source;
 use super::connection::{self, Opening};
@@ -52,28 +53,16 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         transfers: Arc::clone(&setup.tables.transfers),
     };
     if let Some(listener) = listener {
-        let sink = Sink::new(listener, shared.clone())?;
-        let progress = Arc::clone(&shared.progress);
-        spawn(format!("to {}", flow.name), move || {
-            fail(&progress, sink.run());
-        })?;
+        Sink::start(format!("to {}", flow.name), listener, shared.clone())?;
     }
     if let Some(node) = setup.source() {
         let node = node.try_clone()?;
-        let progress = Arc::clone(&shared.progress);
-        let source = Source::new(opening, flow.source, to, shared)?;
+        let source = Source::new(opening, flow.source, to, shared.clone())?;
         spawn(format!("from {}", flow.name), move || {
-            fail(&progress, node.run(|| source.run()).and_then(|ran| ran));
+            shared.keep_error(node.run(|| source.run()).and_then(|ran| ran));
         })?;
     }
     Ok(Box::new(open_loop))
-}
-
-/// Keeps the first error.
-fn fail(progress: &Mutex<Progress>, ran: Result<()>) {
-    if let Err(e) = ran {
-        lock(progress).error.get_or_insert(format!("{e:#}"));
-    }
 }
 
 impl Generator for OpenLoop {
@@ -96,7 +85,12 @@ impl Generator for OpenLoop {
         if !self.receives {
             return Ok(());
         }
-        stats.received_bytes = Some(progress.received_bytes);
+        let mut received_bytes = progress.received_bytes;
+        for &fd in &progress.receiving {
+            let taken = TcpInfo::new(&tcp_info(fd)?).get("bytes_received");
+            received_bytes += taken.unwrap_or(0);
+        }
+        stats.received_bytes = Some(received_bytes);
         let mut transfers = lock(&self.transfers);
         for (number, (arrival, &end_ns)) in self
             .shared

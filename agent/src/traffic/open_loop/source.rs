@@ -8,11 +8,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{MsgFlags, recv, send};
+use nix::sys::socket::{MsgFlags, recv};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use super::arrivals::{Arrival, HEAD, head_of};
+use super::arrivals::{Arrival, head_of};
 use super::shared::Shared;
 use crate::time::monotonic_ns;
 use crate::traffic::connection::Opening;
@@ -144,22 +144,12 @@ impl Outgoing {
     /// Sends as much as the kernel takes; true if the peer does not answer any more.
     fn send(&mut self) -> Result<bool> {
         let fd = self.socket.as_raw_fd();
-        if !self.begun {
-            let more = match self.left > HEAD {
-                true => MsgFlags::from_bits_retain(libc::MSG_MORE),
-                false => MsgFlags::empty(),
-            };
-            match send(fd, &head_of(self.number)?, more | MsgFlags::MSG_NOSIGNAL) {
-                // The first bytes of a connection always have room together.
-                Ok(_) => (self.begun, self.left) = (true, self.left - HEAD),
-                Err(Errno::EAGAIN) => return Ok(false),
-                Err(Errno::ETIMEDOUT | Errno::EPIPE | Errno::ECONNRESET) => return Ok(true),
-                Err(e) => return Err(e).context("send"),
-            }
-        }
+        let head = head_of(self.number)?;
         while self.left > 0 {
-            match tcp::send_some(fd, self.left.min(tcp::MAX_SENT)) {
-                Ok(sent) => self.left -= sent,
+            // The first bytes of a connection always have room together.
+            let head = if self.begun { &[][..] } else { &head };
+            match tcp::send_headed(fd, head, self.left.min(tcp::MAX_SENT)) {
+                Ok(sent) => (self.begun, self.left) = (true, self.left - sent),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(e) => match e.raw_os_error().map(Errno::from_raw) {
                     Some(Errno::ETIMEDOUT | Errno::EPIPE | Errno::ECONNRESET) => return Ok(true),

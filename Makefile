@@ -124,8 +124,9 @@ kernel: packages $(STAMPS)/netwarp
 clean:
 	rm -rf $(VENV) .torture .nightly .site site target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# What only the nightly tests use: ns-3, the source of another kernel series (docs/kernels.md has that of 7.2), packages of Debian by their table, and of PyPI in a place of their own.
-program-packages: WANTED = libns3-dev linux-source-6.1 $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
+# What only the nightly tests use: ns-3, the source of another kernel series (docs/kernels.md has that of 7.2), containers,
+# roots of distributions, packages of Debian by their table, and of PyPI in a place of their own.
+program-packages: WANTED = libns3-dev linux-source-6.1 podman runc crun mmdebstrap $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
 program-packages: $(VENV)/programs/bin/python
 
 $(VENV)/programs/bin/python: tests/nightly/programs/requirements.txt | $(STAMPS)/venv

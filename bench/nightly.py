@@ -23,6 +23,7 @@ STATE = ROOT / ".nightly"
 _PYTEST = (sys.executable, "-m", "pytest")
 _PROGRAMS = ("repeats", "kills", "ssh_kills", "figures", "copa")
 """Modules of bench that are a part each."""
+_LAST = ("test_checked_kernels", "test_kernel_builds", "test_series", "test_long_pages")
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,13 @@ class Outcome:
 
 
 def parts() -> dict[str, Sequence[str]]:
-    """The commands of all parts by name, those that build kernels last."""
+    """The commands of all parts by name. Those that build kernels are before the pages, which need the same kernels."""
     programs: dict[str, Sequence[str]] = {name: (sys.executable, "-m", f"bench.{name}") for name in _PROGRAMS}
-    files = sorted((ROOT / "tests/nightly").glob("test_*.py"), key=lambda path: (_builds(path), path.name))
+    found = {path.stem: path for path in sorted((ROOT / "tests/nightly").glob("test_*.py"))}
+    files = [path for name, path in found.items() if name not in _LAST] + [found[name] for name in _LAST]
     tests: dict[str, Sequence[str]] = {path.stem.removeprefix("test_"): (*_PYTEST, str(path)) for path in files}
     marked = (*_PYTEST, "--numprocesses", "auto", "--dist", "loadfile", "-m", "nightly", "tests/unit", "tests/e2e")
     return {**programs, "marked": marked, **tests}
-
-
-def _builds(path: Path) -> bool:
-    return path.name.endswith(("_kernels.py", "_builds.py", "_series.py"))
 
 
 def kept(names: Sequence[str]) -> dict[str, Outcome]:

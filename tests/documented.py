@@ -141,7 +141,11 @@ def _whole(lines: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_complete(text: str) -> bool:
-    return subprocess.run(["bash", "-n", "-c", text], capture_output=True, check=False).returncode == 0
+    # To bash -n, a backslash at the end is an empty line that follows.
+    return (
+        not text.endswith("\\")
+        and subprocess.run(["bash", "-n", "-c", text], capture_output=True, check=False).returncode == 0
+    )
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ def test_a_page_that_is_true_is_followed(tmp_path: Path, monkeypatch: pytest.Mon
         ("```\nfalse\n```", "exit code 1, not 0"),
         ("<!-- test: exit 1 -->\n```\ntrue\n```", "exit code 0, not 1"),
         ("<!-- test: makes a b*.txt -->\n```\ntouch a\n```", "makes no b*.txt"),
+        ("```\ntest \\\n    a = b\n```", "exit code 1, not 0"),
         ("<!-- test: says two words -->\n```\necho two\n```", "does not say 'two words'"),
         ("```\n$ echo one\ntwo\n```", "does not print 'two'"),
         ("```\n$ echo 7 of 9\n8 of …\n```", "does not print '8 of …'"),

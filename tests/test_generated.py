@@ -13,7 +13,8 @@ from typing import Annotated
 import pytest
 from netwarp.flows import KINDS
 from netwarp.lab_format import quantities
-from netwarp.lab_format.model import LabFamily, LabRoute
+from netwarp.lab_format.model import LabFamily
+from netwarp.lab_format.nodes import LabRoute
 from netwarp.store.codes import Place
 from netwarp.store.kernel_tables import ACKS
 from netwarp.store.schemas import TABLES

@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen
 from netwarp.flows import KINDS
-from netwarp.lab_format import model
-from netwarp.lab_format.model import Lab, Settings
+from netwarp.lab_format import model, nodes
+from netwarp.lab_format.model import Lab
 from netwarp.lab_format.objects import is_found, is_spread, spelt
-from netwarp.lab_format.quantities import Address
+from netwarp.lab_format.quantities import Address, Settings
 from netwarp.lab_format.wires import loss, planned
 from pydantic.fields import FieldInfo
 
@@ -225,7 +225,7 @@ def _alias(kind: Any) -> tuple[str, str]:
     """The name that a module gives a literal or a union, and the text below."""
     return next(
         (name, meanings(module)[name])
-        for module in (model, loss, planned)
+        for module in (model, nodes, loss, planned)
         for name, value in vars(module).items()
         if name.startswith("Lab") and value == kind
     )

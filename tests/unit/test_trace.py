@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.lab import build_lab
 from netwarp.lab.commands import commands
-from netwarp.lab_format.model import LabEnd, LabOpportunities
+from netwarp.lab_format.links import LabEnd, LabOpportunities
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError

@@ -16,18 +16,9 @@ from netwarp.lab.plans import with_planned_flows
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
-from netwarp.lab_format.model import (
-    Lab,
-    LabCapture,
-    LabLink,
-    LabMachine,
-    LabModule,
-    LabNode,
-    LabProgram,
-    LabRecord,
-    LabTuner,
-    LabWires,
-)
+from netwarp.lab_format.links import LabLink
+from netwarp.lab_format.model import Lab, LabCapture, LabMachine, LabModule, LabProgram, LabRecord, LabTuner, LabWires
+from netwarp.lab_format.nodes import LabNode
 from netwarp.modules.named import Module
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from netwarp.flows import kind_of
 from netwarp.lab.tc import change_rate
-from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlowChange, LabFlowRoute, LabLink, LabOpportunities
+from netwarp.lab_format.links import LabEnd, LabLink, LabOpportunities
+from netwarp.lab_format.model import Lab, LabChange, LabFlowChange
+from netwarp.lab_format.nodes import LabFlowRoute
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.values.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.values.fields import NODE_WIRE

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netwarp.common import quantities
-from netwarp.lab_format.model import Lab, LabEnd, LabLink
+from netwarp.lab_format.links import LabEnd, LabLink
+from netwarp.lab_format.model import Lab
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.values.qdisc import Qdisc
 from netwarp.values.units import format_duration, format_rate

@@ -8,7 +8,8 @@ from netwarp.flows import kind_of
 from netwarp.flows.options import route_metrics
 from netwarp.lab.network import NetworkGraph, Path
 from netwarp.lab.sizes import Sizes
-from netwarp.lab_format.model import LabFlow, LabFlowRoute
+from netwarp.lab_format.model import LabFlow
+from netwarp.lab_format.nodes import LabFlowRoute
 
 FIRST_TABLE = 1000
 """The number of the first table, and of its rule: after the kernel's local table, before its main one."""

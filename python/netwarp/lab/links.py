@@ -9,16 +9,8 @@ from netwarp.lab.flows import condition_of
 from netwarp.lab.network import Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.lab.tc import CHILD, ROOT, change_queue, set_up
-from netwarp.lab_format.model import (
-    LabChange,
-    LabCondition,
-    LabEnd,
-    LabLink,
-    LabNewQueue,
-    LabOpportunities,
-    LabQueue,
-    LabShaper,
-)
+from netwarp.lab_format.links import LabEnd, LabLink, LabNewQueue, LabOpportunities, LabQueue, LabShaper
+from netwarp.lab_format.model import LabChange, LabCondition
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.scenario.model.opportunities import BYTES, OVERHEAD_BYTES, Opportunities
 from netwarp.scenario.model.timeline import State, awaited_changes

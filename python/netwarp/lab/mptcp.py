@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from netwarp.flows import FlowBase, kind_of
 from netwarp.lab.network import Hop, NetworkGraph, Path
-from netwarp.lab_format.model import LabMptcp, LabMptcpEndpoint
+from netwarp.lab_format.nodes import LabMptcp, LabMptcpEndpoint
 
 
 def further_paths(network: NetworkGraph, first: Path, flow: FlowBase) -> tuple[Path, ...]:

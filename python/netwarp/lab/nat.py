@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from netwarp.lab.draws import seed_for
 from netwarp.lab.links import FIRST_INDEX
 from netwarp.lab.network import NetworkGraph
-from netwarp.lab_format.model import LabNat, LabRemote
+from netwarp.lab_format.nodes import LabNat, LabRemote
 from netwarp.scenario.check.nat import links_of
 from netwarp.scenario.model.node import Behaviour, Nat
 from netwarp.values.constants import NS_PER_S

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from netwarp.flows import kind_of
-from netwarp.lab_format.model import LabEnd, LabFlow, LabLink
+from netwarp.lab_format.links import LabEnd, LabLink
+from netwarp.lab_format.model import LabFlow
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.lab_format.wires.planned import LabPlannedFlow
 

@@ -11,7 +11,7 @@ from ipaddress import ip_network
 from typing import NamedTuple, TypeVar
 
 from netwarp.lab.network import Hop, NetworkGraph
-from netwarp.lab_format.model import LabRoute
+from netwarp.lab_format.nodes import LabRoute
 
 T = TypeVar("T")
 _BITS = {4: 32, 6: 128}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from netwarp.lab_format.model import LabNewQueue, LabQueue, LabShaper
+from netwarp.lab_format.links import LabNewQueue, LabQueue, LabShaper
 
 CHILD = "parent 1:1"
 """The place of the queue below the shaper's class, which the discipline of opportunities has too."""

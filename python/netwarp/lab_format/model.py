@@ -8,49 +8,40 @@ versions, and imported ones, do not have; an engine gets all fields except those
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, TypeAdapter
 
+from netwarp.lab_format.links import LabEnd, LabLink, LabNewQueue
+from netwarp.lab_format.nodes import LabFlowRoute, LabNode, LabRoute
 from netwarp.lab_format.objects import FOUND, SPREAD, LabObject, known_and_others
 from netwarp.lab_format.own_fields import OwnFields, read_own
 from netwarp.lab_format.quantities import (
-    MAX_DELAY_NS,
     Address,
     Delay,
     Int64,
     Name,
     Port,
     Rate,
+    Settings,
     Text,
     Time,
     UInt32,
     UInt64,
+    Words,
     Yes,
     meaning,
 )
 from netwarp.lab_format.wires import LabWire
 from netwarp.values.fields import Shape
 
-Handle = Annotated[int, Field(strict=True, ge=0, lt=2**16)]
-Size = Annotated[int, Field(strict=True, ge=1, lt=2**31)]
-SignedSize = Annotated[int, Field(strict=True, gt=-(2**31), lt=2**31)]
-Period = Annotated[int, Field(strict=True, ge=1, le=MAX_DELAY_NS // 10**6)]
-Trace = Annotated[str, Field(strict=True, pattern=r"^[0-9]{1,12}(x[0-9]{1,9})?( [0-9]{1,12}(x[0-9]{1,9})?)*$")]
-
-Settings = Mapping[str, str]
-Words = tuple[str, ...]
-"""A program and its arguments, or options in the syntax of a program."""
 LabFamily = Literal["ipv4", "ipv6"]
 """The version of a flow's addresses."""
 LabDistribution = Shape
 """The distribution of a quantity around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
 sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3)."""
-LabRemote = Literal["any", "address", "port"]
-"""How much of a remote endpoint counts: nothing, its address, or its address and its port."""
 LabRecorded = Literal["none", "acks", "packets"]
 """The records of a command's network."""
 
@@ -96,185 +87,6 @@ class LabWires(LabObject):
     sysctl: Annotated[Settings, meaning("names and values, in the order in which they are set")] = field(
         default_factory=dict
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabNat(LabObject):
-    """Address translation of a router towards one of its links, for UDP and TCP over IPv4 (RFC 4787)."""
-
-    index: Annotated[UInt32, meaning("ifindex of its interface towards the outside")]
-    address: Annotated[Address, meaning("the address of that interface, by which all inside hosts appear outside")]
-    mapping: Annotated[LabRemote, meaning("the part of the remote endpoint that the external port depends on")]
-    filtering: Annotated[LabRemote, meaning("the part of the remote endpoint that must have been sent to before")]
-    preserved: Annotated[
-        Yes, meaning("whether external ports are the internal ones; otherwise a hash of endpoints")
-    ] = False
-    hairpin: Annotated[Yes, meaning("whether inside hosts reach each other by their external endpoints")] = False
-    timeout_ns: Annotated[Time, meaning("how long a mapping lasts after the last packet from inside")] = 0
-    seed: Annotated[UInt32, meaning("the seed of the hash")] = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabMptcpEndpoint(LabObject):
-    """An address of a node from which its MPTCP connections may have a subflow (ip-mptcp(8))."""
-
-    address: Address
-    interface: Annotated[str, meaning("the interface that sends its packets")]
-    backup: Annotated[Yes, meaning("whether the subflow sends only while no other can")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabMptcp(LabObject):
-    """The settings of the kernel's path manager of MPTCP in a node."""
-
-    subflows: Annotated[UInt32, meaning("the most subflows that a connection may have beside its first")]
-    endpoints: tuple[LabMptcpEndpoint, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabNode(LabObject):
-    """A network namespace, with its sysctls in the order in which they are set."""
-
-    name: Annotated[Name, meaning("its name in the scenario")]
-    forward: Annotated[Yes, meaning("whether it forwards packets (its sysctls contain this, too)")] = False
-    sysctl: Annotated[
-        Settings,
-        meaning("names and values, in the order in which they are set: all that differ from the kernel's defaults"),
-    ] = field(default_factory=dict)
-    syscall_ns: Annotated[Delay, meaning("the time of each system call of programs that run here")] = 0
-    nat: Annotated[LabNat | None, meaning("null: it translates no addresses")] = None
-    mptcp: Annotated[LabMptcp | None, meaning("null: the kernel's defaults")] = None
-    copies: Yes = field(default=False, metadata=FOUND)
-    """Whether it may send more or other packets than it received: a switch, an end of a tunnel."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabOpportunities(LabObject):
-    """Delivery opportunities in place of a rate, at the milliseconds of `trace`, repeated every `period_ms`.
-
-    `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each delivers `bytes`; a
-    packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean is
-    that of the whole trace.
-    """
-
-    bytes: Annotated[Size, meaning("bytes that one opportunity delivers")]
-    overhead_bytes: Annotated[SignedSize, meaning("bytes that count for a packet in addition to its frame")]
-    period_ms: Annotated[Period, meaning("period after which the trace repeats")]
-    mean_rate_bps: Annotated[Rate, meaning("the mean over the whole trace")]
-    trace: Annotated[Trace, meaning("milliseconds, each with the number of opportunities")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabShaper(LabObject):
-    """The rate of a link's sending end: an htb class, whose quantum is a full frame.
-
-    Where time is exact its buckets hold one byte, so packets are spaced exactly. Elsewhere they hold the bytes of
-    `burst_ns` at the rate; otherwise each late timer would cost throughput.
-    """
-
-    rate_bps: Annotated[Rate, meaning("the rate and the ceiling of the class")]
-    quantum_bytes: Annotated[UInt32, meaning("a full frame")]
-    burst_ns: Annotated[Delay, meaning("size of its buckets, as time at the rate; 0: one byte")] = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabQueue(LabObject):
-    """A queueing discipline: its major handle, its kind, its options in tc's syntax (`["limit", "100"]`)."""
-
-    handle: Annotated[Handle, meaning("major number, which tc writes in hexadecimal")] = 0
-    kind: Annotated[Text, meaning("such as pfifo, red or fq_codel")]
-    options: Annotated[tuple[Text, ...], meaning('in the syntax of tc: `["limit", "100"]`')]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabNewQueue(LabQueue):
-    """A queue from an instant of the run on: the present queue is changed `in_place`, or replaced."""
-
-    in_place: Annotated[Yes, meaning("the present queue is changed; otherwise it is replaced")] = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabEnd(LabObject):
-    """One end of a link: a node's interface, its rate and queue, and the wire that leaves it.
-
-    Packets go through `shaper` or `opportunities`, whose child is `queue`. These three are None if the scenario's tc
-    commands (`raw`) set up the interface. If the link is a device, `queue` is the interface's root.
-    """
-
-    node: Name
-    interface: Annotated[Text, meaning("its name on the node")] = ""
-    index: Annotated[UInt32, meaning("ifindex, unique in the whole lab")]
-    wire_index: Annotated[UInt32, meaning("ifindex of the peer in the namespace of the wires")] = 0
-    mac: str = ""
-    addresses: Annotated[Words, meaning("with the length of their prefix")] = ()
-    shaper: Annotated[LabShaper | None, meaning("null: no rate, `raw`, or a device")] = None
-    opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")] = None
-    queue: Annotated[LabQueue | None, meaning("child of either, or root; null with `raw`")] = None
-    raw: Annotated[Words | None, meaning("the scenario's tc commands, in place of these three")] = None
-    tc: Annotated[Words, meaning("lines for tc that set up all this, except opportunities; the agent runs them")] = ()
-    wire: Annotated[
-        LabWire, meaning("the direction that leaves this end: the device, or a netem at the peer's wire interface")
-    ] = field(default_factory=LabWire)
-    queue_states: Annotated[Yes, meaning("whether the inner state of its queue is sampled")] = False
-    name: Name | None = field(default=None, metadata=FOUND)
-    found: Yes = field(default=False, metadata=FOUND)
-    """Whether it was found after the run, not planned: its rate and delay are those given to tc, within its queue."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabLink(LabObject):
-    """A link and its two ends."""
-
-    name: Name
-    mtu: Annotated[UInt32, meaning("bytes")] = 1500
-    offload: Annotated[Yes, meaning("segmentation offloads and aggregation at both nodes")] = False
-    device: Annotated[
-        Yes,
-        meaning(
-            "whether its ends are devices of netwarp's kernel (kind `wire`), which serialise and delay themselves; "
-            "otherwise each is a veth whose peer is in the namespace of the wires"
-        ),
-    ] = False
-    ring_pkts: Annotated[
-        UInt32, meaning("descriptors of such a device; with more than one, byte queue limits apply")
-    ] = 1
-    ends: Annotated[tuple[LabEnd, ...], Field(min_length=2, max_length=2, description="exactly two")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabRoute(LabObject):
-    """A route by prefix on one node."""
-
-    node: str
-    prefix: Annotated[str, meaning("adjacent subnets with the same next hop share one, such as 10.0.2.0/23")]
-    via: Address
-    interface: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabRouteMetric(LabObject):
-    """A metric of a route, which its connections take from it."""
-
-    words: Annotated[Text, meaning("in the syntax of ip-route(8)")]
-    attribute: Annotated[UInt32, meaning("RTAX_… of linux/rtnetlink.h")]
-    value: UInt32
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabFlowRoute(LabObject):
-    """The route of a group's TCP connections at one of its ends, alone in a table, which a rule of the same number
-    chooses by the ports at the flows' destination."""
-
-    flow: Annotated[Name, meaning("the group")]
-    node: Name
-    table: Annotated[UInt32, meaning("also the priority of its rule")]
-    to: Annotated[Address, meaning("the address of the other end")]
-    via: Annotated[Address | None, meaning("null: the other end is attached")]
-    interface: str
-    first_port: Annotated[Port, meaning("the first port of the flows' destinations")]
-    last_port: Port
-    is_source: Annotated[Yes, meaning("whether these are ports of the other end; otherwise of this one")]
-    metrics: tuple[LabRouteMetric, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ The bounds of a number also choose its type in the agent (`tools/rust_lab.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Annotated, Any
 
@@ -28,6 +29,10 @@ Int64 = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
 UInt32 = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 UInt64 = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 Text = Annotated[str, Field(strict=True, max_length=_MAX_TEXT)]
+Settings = Mapping[str, str]
+"""Names and values."""
+Words = tuple[str, ...]
+"""A program and its arguments, or options in the syntax of a program."""
 Yes = Annotated[bool, Field(strict=True)]
 """A boolean."""
 

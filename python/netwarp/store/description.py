@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
 from netwarp.flows.options.sockets import RECEIVE_BUFFER, SEND_BUFFER, UNSENT
-from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlow, LabLink
+from netwarp.lab_format.links import LabEnd, LabLink
+from netwarp.lab_format.model import Lab, LabChange, LabFlow
 from netwarp.lab_format.wires import PROPERTIES, LabWire, WireProperty
 from netwarp.store.documents import RunDocument
 from netwarp.store.errors import StoreError

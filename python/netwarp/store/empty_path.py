@@ -7,7 +7,8 @@ from ipaddress import ip_address, ip_interface, ip_network
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.lab_format.model import Lab, LabEnd, LabFlow
+from netwarp.lab_format.links import LabEnd
+from netwarp.lab_format.model import Lab, LabFlow
 from netwarp.values.constants import (
     ETHERNET_HEADER_BYTES,
     IP_HEADER_BYTES,

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabLink
+from netwarp.lab_format.links import LabEnd, LabLink
+from netwarp.lab_format.model import Lab, LabChange
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.store.opportunities import opportunities_of
 from netwarp.values.qdisc import Qdisc

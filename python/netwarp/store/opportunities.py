@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.lab_format.model import LabEnd
+from netwarp.lab_format.links import LabEnd
 
 NS_PER_MS = 10**6
 

@@ -1,8 +1,8 @@
 //! The receiving end of an open-loop flow: it accepts every connection, and takes and discards its bytes as they arrive.
 //!
 //! A thread takes one connection after the other: it sleeps in accept(2), and then in recv(2) until the transfer is
-//! complete. On User Mode Linux a system call costs as much as two packets, and a thread makes five for a connection,
-//! where epoll(7) needs two for each packet.
+//! complete. A system call can cost as much as two packets; a thread makes five for a connection, where epoll(7) needs
+//! two for each packet.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};

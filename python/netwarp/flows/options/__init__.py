@@ -22,7 +22,8 @@ from netwarp.flows.options.sockets import (
     SEND_BUFFER_SIZE,
     SETSOCKOPT,
 )
-from netwarp.lab_format.model import LabRouteMetric, LabSocketOption
+from netwarp.lab_format.model import LabSocketOption
+from netwarp.lab_format.nodes import LabRouteMetric
 
 OPTIONS: tuple[FlowOption, ...] = (
     DSCP,

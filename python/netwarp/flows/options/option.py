@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from netwarp.flows.kind import Transport
-from netwarp.lab_format.model import LabRouteMetric, LabSocketOption
+from netwarp.lab_format.model import LabSocketOption
+from netwarp.lab_format.nodes import LabRouteMetric
 from netwarp.values.fields import about
 from netwarp.values.json_values import JsonObject
 

@@ -12,7 +12,8 @@ from pydantic import Field
 from netwarp.flows.kind import Transport
 from netwarp.flows.options.option import Family, FlowOption
 from netwarp.flows.options.sockets import traffic_class
-from netwarp.lab_format.model import LabRouteMetric, LabSocketOption
+from netwarp.lab_format.model import LabSocketOption
+from netwarp.lab_format.nodes import LabRouteMetric
 
 _ECT_0 = 2
 """The code point of packets that ECN may mark (RFC 3168, section 5)."""

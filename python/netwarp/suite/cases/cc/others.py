@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netwarp.suite.case import Axis, Bar, Group, Measure
-from netwarp.suite.networks import DELAY, QUEUE, buffers, bulk, case, harm
+from netwarp.suite.networks import DELAY, QUEUE, ROOM, buffers, bulk, case, harm
 
 _OTHERS = bulk("cubic")
 _BOTH = harm("cubic", "goodput", "rtt_p95")
@@ -44,6 +44,7 @@ OTHERS = Group(
             (bulk("cubic", count=4), bulk("subject", count=4)),
             lone=_LONE,
             queue="pfifo limit 2BDP",
+            more=ROOM,
         ),
         case(
             "latecomer",

@@ -1,5 +1,6 @@
 """Figures that a user names: their choice, their labels, and that each kind draws."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,32 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path, metric: str, by: list[str]
 
 def one_chart(path: Path, metric: str, by: list[str], kind: str = "auto") -> list[Chart]:
     return [chart for _, _, chart in charts(open_result(path), metric, by, kind)]
+
+
+def test_times_in_a_queue_of_0_do_not_squeeze_all_others(tmp_path: Path) -> None:
+    """A fifth of the packets wait for nothing, most for some ms, and 2 % for ten seconds."""
+    write_result(tmp_path / "r", (20, 40), seconds=2)
+    (chart, *_) = one_chart(tmp_path / "r", "queue.sojourn_ms", [], kind="cdf")
+    waits = TimeWeighted(np.array([0.0, 2.0, 5.0, 1e4]), np.array([20, 40, 38, 2]))
+    figure = draw_chart(replace(chart, spread=dict.fromkeys(chart.spread, waits)))
+    (axes,) = figure.axes
+    assert axes.get_xscale() == "log"
+    assert axes.get_xlim() == pytest.approx((1.8, 1.1e4))
+    assert any("0 is left of the axis" in text.get_text() for text in figure.texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width_in", [3.3, 7.0])
+@pytest.mark.parametrize("count", range(2, 9, 2))
+def test_the_medians_beside_boxes_have_room_or_are_left_out(tmp_path: Path, count: int, width_in: float) -> None:
+    limits = tuple(range(5, 5 + count))
+    write_metrics(tmp_path / "r", limits, ("cubic",), 6)
+    (chart,) = one_chart(tmp_path / "r", "flow.goodput_mbps", [QUEUE], kind="box")
+    with looking(Look(width_in=width_in)):
+        figure = draw_chart(chart)
+        assert list(problems(figure)) == []
+    named = len([text for text in figure.axes[0].texts if text.get_text()])
+    assert named == count or (named == 0 and width_in < 4 and count > 4)
 
 
 OWN_FILE = "file:./tcp_mine.c"

@@ -1,5 +1,6 @@
 """Box plots: the distribution of runs, or of the samples within them, at each point."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from netwarp.stats.weighting import weighted_percentiles
 
 _HEIGHT_IN = 3.4
 _PERCENTS = (5, 25, 50, 75, 95)
-_MAX_NAMED = 24
+_ENDS = 0.2
+"""The axis's ends beyond the room of the first and last value, in parts of a value's room."""
 
 
 def draw(chart: Chart) -> Figure:
@@ -37,12 +39,14 @@ def draw(chart: Chart) -> Figure:
     )
     width = 0.8 / len(chart.series)
     marks: list[float] = []
-    boxes = len(chart.xs) * len(chart.series)
+    every = {(x, look.key): _statistics(chart, x, look.key) for x in chart.xs for look in chart.looks}
+    medians = {key: value_text(stats["med"]) for key, stats in every.items() if stats is not None}
+    room_in = figure.get_figwidth() * axes.get_position().width / (len(chart.xs) + _ENDS)
+    points = _points(list(medians.values()), room_in * (width if len(chart.series) > 1 else 1))
     for place, look in enumerate(chart.looks):
         series = look.key
         ats = {x: number + (place - (len(chart.series) - 1) / 2) * width for number, x in enumerate(chart.xs)}
-        found = {x: _statistics(chart, x, series) for x in chart.xs}
-        having = {x: stats for x, stats in found.items() if stats is not None}
+        having = {x: stats for x in chart.xs if (stats := every[x, series]) is not None}
         if not having:
             continue
         drawn = axes.bxp(
@@ -64,20 +68,20 @@ def draw(chart: Chart) -> Figure:
             box.set(facecolor=colour, hatch=hatch, edgecolor="white")
         for x, stats in having.items():
             marks += [stats["whislo"], stats["whishi"], *stats["fliers"]]
-            if boxes <= _MAX_NAMED / style.wider():
+            if points is not None:
                 axes.annotate(
-                    value_text(stats["med"]),
+                    medians[x, series],
                     (ats[x], max(stats["whishi"], *stats["fliers"], stats["q3"])),
                     xytext=(0, 3),
                     textcoords="offset points",
                     ha="center",
-                    fontsize=style.points(8),
+                    fontsize=points,
                 )
     chars = max(6, int(84 / style.wider()) // len(chart.xs))
     numbers = numbers_of(chart.xs)
     names = [wrapped(text, chars) for text in chart.x_texts] if numbers is None else numbers.labels
     axes.set_xticks(range(len(chart.xs)), names)
-    axes.set_xlim(-0.6, len(chart.xs) - 0.4)
+    axes.set_xlim(-0.5 - _ENDS / 2, len(chart.xs) - 0.5 + _ENDS / 2)
     axes.grid(False, axis="x")
     if wants_log(marks):
         axes.set_yscale("log")
@@ -91,6 +95,14 @@ def draw(chart: Chart) -> Figure:
         assert isinstance(mark, Patch)
         mark.set_alpha(0.75)
     return figure
+
+
+def _points(names: Sequence[str], room_in: float) -> float | None:
+    """The size of type in which each name fits between its neighbours; None if that is too small to read."""
+    for points in (style.points(8), style.MIN_POINTS):
+        if all(style.text_in(f"{name}  ", points) <= room_in for name in names):
+            return points
+    return None
 
 
 def _statistics(chart: Chart, x: Any, series: tuple[Any, ...]) -> dict[str, Any] | None:

@@ -22,6 +22,8 @@ _HEIGHT_IN = 3.2
 
 _SQUEEZED = 4
 """If the highest values are this many times the 90th percentile, a linear axis would squeeze all others."""
+_DECADES = 1e-5
+"""The least part of the highest value at which a logarithmic axis begins if some values are 0."""
 
 
 def _looks(chart: Chart, keys: Sequence[tuple[Any, tuple[Any, ...]]]) -> list[tuple[str, Dash]]:
@@ -55,6 +57,8 @@ def draw(chart: Chart) -> Figure:
     if log:  # values left of the axis, such as 0, count at its left end
         curves = [replace(curve, times=np.maximum(curve.times, limits[0] / 10)) for curve in curves]
     pieces, together = in_front(curves, (*limits, log), (0.0, 1.01, False), steps=True)
+    if log and any((chart.spread[key].values == 0).any() for key in keys):
+        chart = replace(chart, subtitle=f"{chart.subtitle} · 0 is left of the axis")
     if together:
         chart = replace(chart, subtitle=f"{chart.subtitle} · {IN_TURNS}")
     figure, axes = panel(
@@ -93,9 +97,18 @@ def _limits(spreads: Sequence[TimeWeighted]) -> tuple[tuple[float, float], bool]
     low = min(one[0] for one in ends)
     high = max(last if np.isinf(end[2]) else min(end[2], last) for end, last in zip(ends, lasts, strict=True))
     usual = max(one[1] for one in ends)
-    if low > 0 and (high / low > LOG_FROM or (high > _SQUEEZED * usual and high > 2 * low)):
+    squeezed = high > _SQUEEZED * usual
+    if low > 0 and (high / low > LOG_FROM or (squeezed and high > 2 * low)):
         return (low * 0.9, high * 1.1), True
+    if low == 0 and squeezed and (least := _least_above_0(spreads)) is not None:
+        return (max(least * 0.9, high * _DECADES), high * 1.1), True
     return _linear(low, high), False
+
+
+def _least_above_0(spreads: Sequence[TimeWeighted]) -> float | None:
+    """The least percentile of any curve that is above 0, such as the time in a queue of those packets that wait."""
+    found = [weighted_percentiles(spread, tuple(range(1, 100))) for spread in spreads]
+    return min((value for values in found if values is not None for value in values if value > 0), default=None)
 
 
 def _linear(low: float, high: float) -> tuple[float, float]:

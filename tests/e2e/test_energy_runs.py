@@ -54,6 +54,16 @@ def test_a_constant_rate_has_its_exact_cycle(runs: Runs, name: str) -> None:
     assert value(run, "flow", "cbr", "energy_j") == pytest.approx(value(run, "run", "", "energy_j"), rel=0.005)
 
 
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_all_of_a_network_with_flows_alone_is_theirs(runs: Runs, family: str) -> None:
+    """Requests and replies of a ping, segments and ACKs: the flows' energy is all that machines need for packets."""
+    scenario = dumbbell(duration="3s", flows=BULK + PING + CBR).replace("tool =", f'family = "{family}"\ntool =')
+    run = runs(scenario, *options("nodes.h1.energy=laptop", "nodes.h2.energy=laptop"))
+    shares = [value(run, "flow", name, "energy_j") for name in ("bulk", "ping", "cbr")]
+    assert all(share > 0 for share in shares)
+    assert sum(shares) == pytest.approx(value(run, "run", "", "energy_j"), rel=1e-3)
+
+
 def test_models_of_energy_change_no_record(runs: Runs) -> None:
     scenario = dumbbell(duration="4s", flows=BULK + PING)
     plain, modelled = runs(scenario), runs(scenario, *options(*MODELS))

@@ -283,6 +283,22 @@ def test_times_in_a_queue_of_0_do_not_squeeze_all_others(tmp_path: Path) -> None
     assert any("0 is left of the axis" in text.get_text() for text in figure.texts)
 
 
+def test_durations_that_did_not_end_have_no_place_on_the_axis(tmp_path: Path) -> None:
+    """One of them was the longest observation; of another flow none ended."""
+    write_result(tmp_path / "r", (20, 40), seconds=2)
+    (chart, *_) = one_chart(tmp_path / "r", "queue.sojourn_ms", [], kind="cdf")
+    one, other = chart.spread
+    some = TimeWeighted(np.array([3.0, 7.0, np.inf]), np.array([1, 1, 2]))
+    none = TimeWeighted(np.array([np.inf]), np.array([1]))
+    figure = draw_chart(replace(chart, spread={one: some, other: none}))
+    (axes,) = figure.axes
+    first, second = (line for line in axes.get_lines() if not str(line.get_label()).startswith("_"))
+    assert np.asarray(first.get_xydata()).tolist() == [[3, 0], [3, 0.25], [7, 0.5]]
+    assert np.asarray(second.get_xydata()).tolist() == []
+    assert "(none complete)" in " ".join(str(second.get_label()).split())
+    assert axes.get_xlim() == pytest.approx((0, 7.28))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width_in", [3.3, 7.0])
 @pytest.mark.parametrize("count", range(2, 9, 2))

@@ -63,6 +63,25 @@ def test_parameters_go_to_the_module_and_other_words_to_the_program(tmp_path: Pa
     assert found.program.contents() == {"My-policy.2.py": BYTES, "weights": b"1 2"}
 
 
+@pytest.mark.parametrize(
+    ("word", "error"),
+    [
+        ("per_akk=1", 'did you mean "per_ack"'),
+        ("gain=2", "begins with a dash: --gain=2"),
+        ("per_ack=2", "it must be 0 or 1"),
+        ("initial_cwnd=0", "a whole number of packets, 1 to"),
+        ("interval_us=-4", "a whole number of microseconds, 0 to"),
+        ("over=bbr", "it must be cubic"),
+    ],
+)
+def test_parameters_that_the_module_would_refuse_are_refused_with_the_scenario(
+    tmp_path: Path, word: str, error: str
+) -> None:
+    (tmp_path / "mine.py").write_bytes(BYTES)
+    with pytest.raises(ValueError, match=error):
+        control(tmp_path, f"program:./mine.py {word}")
+
+
 def test_a_result_keeps_programs_so_that_they_are_found_again(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_bytes(BYTES)
     (tmp_path / "weights").write_text("1 2")

@@ -12,7 +12,8 @@ from netwarp.store.description import Flow
 
 TCP, UDP, IPV6_FRAGMENT = 6, 17, 44
 """Protocols of tuples; later fragments of a datagram have no ports, and over IPv6 not its protocol (RFC 8200, 4.5)."""
-_ICMP = (1, 58)
+ICMP = (1, 58)
+"""Protocols whose tuples have the identifier of an echo in place of the source port, in both directions."""
 _Key = tuple[str, int, str, int]
 
 
@@ -47,7 +48,7 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
         elif all(flow.kind.ports):
             numbers = [n for n, protocol in by_key.get(_key(flow), []) if protocol in COUNTED]
         elif flow.transport == "icmp":
-            numbers = [n for n, protocol in by_key.get(_key(flow, peer_port=0), []) if protocol in _ICMP]
+            numbers = [n for n, protocol in by_key.get(_key(flow, peer_port=0), []) if protocol in ICMP]
         else:
             listed = by_server.get(_key(flow, own_port=0), [])
             leave_out = flow.kind.control_connection and not with_control

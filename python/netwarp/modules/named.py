@@ -20,6 +20,7 @@ from netwarp.modules.program import (
     PROGRAM,
     NamedProgram,
     Program,
+    check_parameters,
     is_program,
     load_program,
     module_sources,
@@ -145,9 +146,10 @@ def load_control(value: str, folder: Path, *, is_given: bool = False) -> Control
 def _program_control(value: str, folder: Path, is_given: bool) -> Control:
     """Load `program:./mine.py per_ack=1 --gain 2`: parameters of netwarp's module, and arguments of the program."""
     named, parameters = _program_files(value, folder, is_given)
+    check_parameters(given := _parameters(parameters))
     program = load_program(named)
     name, files = module_sources(program)
-    module = Module(name=name, place=named.place, files=files, parameters=_parameters(parameters), program=program)
+    module = Module(name=name, place=named.place, files=files, parameters=given, program=program)
     return Control(module.congestion_controls[0], module)
 
 
@@ -194,8 +196,11 @@ def is_shipped(module: Module) -> bool:
     return path is not None and load_module(path.name, {}, path.parent).digest == module.digest
 
 
-_REPLACED = {name: "BBRv2 was replaced by BBRv3 in 2023 (docs/bbr.md)" for name in ("bbr2", "bbrv2")}
-"""Congestion controls that never were in Linux, and their replacements."""
+_REPLACED = {
+    **dict.fromkeys(("bbr2", "bbrv2"), "BBRv2 was replaced by BBRv3 in 2023 (docs/bbr.md)"),
+    **dict.fromkeys(("pcc", "vivace"), 'PCC Vivace is a program: cc = "program:vivace.py" (docs/learning.md)'),
+}
+"""Congestion controls that never were in Linux, and where they are instead."""
 
 
 def in_gallery(kind: str, name: str) -> str:
@@ -215,7 +220,7 @@ def in_gallery(kind: str, name: str) -> str:
                 return f"{_replaced(name)}; netwarp's gallery has {what}: {way}" + (
                     "" if alone or own == name else f' and the name "{own}"'
                 )
-    return ""
+    return _replaced(name)
 
 
 def _replaced(name: str) -> str:

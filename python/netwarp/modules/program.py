@@ -31,6 +31,16 @@ _SOURCE, _HEADER = "tcp_program.c", "netwarp_policy.h"
 _NAME_CHARACTERS = 13
 
 
+_MAX_UINT = 2**32 - 1
+PARAMETERS: Mapping[str, tuple[Callable[[str], bool], str]] = {
+    "per_ack": (lambda value: value.lower() in ("0", "1", "n", "y"), "0 or 1"),
+    "interval_us": (lambda value: _is_whole(value, 0), f"a whole number of microseconds, 0 to {_MAX_UINT}"),
+    "initial_cwnd": (lambda value: _is_whole(value, 1), f"a whole number of packets, 1 to {_MAX_UINT}"),
+    "over": (lambda value: value == "cubic", "cubic"),
+}
+"""The parameters of netwarp's module that a scenario may set: whether a value is one, and the values in words."""
+
+
 class Program(Model):
     """A program: its `place` in the scenario, its `arguments`, and by name the contents of its file and of the files
     that its arguments name.
@@ -205,3 +215,20 @@ def _beside(path: Path) -> list[str]:
         return [one.name for one in path.parent.iterdir() if one.suffix == ".py"]
     except OSError:
         return []
+
+
+def check_parameters(parameters: Mapping[str, str]) -> None:
+    """Refuse parameters that netwarp's module does not have or would refuse. Raises ValueError with a sentence."""
+    for name, value in parameters.items():
+        if name not in PARAMETERS:
+            raise ValueError(
+                f'"{name}" is not a parameter of programs{did_you_mean(name, PARAMETERS)}. '
+                f"An argument of the program with `=` begins with a dash: --{name}={value}"
+            )
+        is_valid, words = PARAMETERS[name]
+        if not is_valid(value):
+            raise ValueError(f'"{value}" is not a value of {name}; it must be {words}')
+
+
+def _is_whole(value: str, least: int) -> bool:
+    return value.isascii() and value.isdecimal() and least <= int(value[:12]) <= _MAX_UINT

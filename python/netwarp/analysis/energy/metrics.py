@@ -13,7 +13,7 @@ from netwarp.analysis.energy.consumption import by_tuple
 from netwarp.analysis.energy.traffic import Part, parts_of
 from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
-from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.analysis.tuples import ICMP, flow_of_tuples
 from netwarp.stats.weighting import Window
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir
@@ -93,12 +93,20 @@ def _by_flow(run: RunDir, parts: Sequence[Part], window: Window) -> dict[int, fl
 
 
 def _with_answers(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, int]:
-    """The flow of each tuple that carries its data, or goes the other way between the same endpoints."""
+    """The flow of each tuple that carries its data, or goes the other way between the same endpoints.
+
+    An echo reply has the identifier of its request in the same place (RFC 792, RFC 4443), where others swap ports.
+    """
     data = flow_of_tuples(tuples, flows, with_control=True)
-    one, other = (("source", "source_port"), ("destination", "destination_port"))
-    back = tuples.join(
-        tuples.filter(pl.col("tuple_id").is_in(list(data))),
-        left_on=["protocol", *one, *other],
-        right_on=["protocol", *other, *one],
-    ).select("tuple_id", "tuple_id_right")
-    return {number: data[answered] for number, answered in back.iter_rows()} | data
+    echo = pl.col("protocol").is_in(ICMP)
+    answered = tuples.filter(pl.col("tuple_id").is_in(list(data))).select(
+        "protocol",
+        pl.col("tuple_id").alias("answered"),
+        pl.col("source").alias("destination"),
+        pl.col("destination").alias("source"),
+        pl.when(echo).then("destination_port").otherwise("source_port").alias("destination_port"),
+        pl.when(echo).then("source_port").otherwise("destination_port").alias("source_port"),
+    )
+    ends = ["protocol", "source", "source_port", "destination", "destination_port"]
+    back = tuples.join(answered, on=ends).select("tuple_id", "answered")
+    return {number: data[tuple_id] for number, tuple_id in back.iter_rows()} | data

@@ -15,7 +15,7 @@ from netwarp.plots.labels import wrapped
 from netwarp.plots.legibility import IN_TURNS, MAX_ORDERED
 from netwarp.plots.look import current
 from netwarp.plots.timeseries.figure_spec import Curve, Dash
-from netwarp.stats.weighting import TimeWeighted, cumulative, weighted_percentiles
+from netwarp.stats.weighting import TimeWeighted, Values, cumulative, weighted_percentiles
 
 _HEIGHT_IN = 3.2
 
@@ -49,10 +49,15 @@ def draw(chart: Chart) -> Figure:
     texts = [
         ", ".join(text for text in (chart.x_texts[chart.xs.index(x)], of_series[series]) if text) for x, series in keys
     ]
+    # A duration that had not ended has no place on the axis.
+    texts = [
+        text if np.isfinite(chart.spread[key].values).any() else f"{text} (none complete)"
+        for text, key in zip(texts, keys, strict=True)
+    ]
     title = ", ".join(label for label in (chart.axis_label, chart.series_label) if label)
     labels = [wrapped(text, LEGEND_CHARS) for text in texts] if len(keys) > 1 else []
     narrow = current().narrow
-    curves = [Curve(*cumulative(chart.spread[key])) for key in keys]
+    curves = [_rising(*cumulative(chart.spread[key])) for key in keys]
     limits, log = _limits([chart.spread[key] for key in keys])
     if log:  # values left of the axis, such as 0, count at its left end
         curves = [replace(curve, times=np.maximum(curve.times, limits[0] / 10)) for curve in curves]
@@ -90,13 +95,20 @@ def draw(chart: Chart) -> Figure:
     return figure
 
 
+def _rising(values: Values, shares: Values) -> Curve:
+    """The steps from 0 to the share of the first value and on."""
+    return Curve(np.concatenate([values[:1], values]), np.concatenate([np.zeros(len(values[:1])), shares]))
+
+
 def _limits(spreads: Sequence[TimeWeighted]) -> tuple[tuple[float, float], bool]:
     """The ends of the axis, and whether it is logarithmic."""
     ends = [found for spread in spreads if (found := weighted_percentiles(spread, (1, 90, 99.9))) is not None]
-    lasts = [float(spread.values.max()) for spread in spreads if len(spread.values)]
-    low = min(one[0] for one in ends)
+    # Of durations that did not end there is only a lower bound: their share has no place on the axis.
+    known = [spread.values[np.isfinite(spread.values)] for spread in spreads if len(spread.values)]
+    lasts = [float(values.max(initial=0.0)) for values in known]
+    low = min((one[0] for one in ends if np.isfinite(one[0])), default=0.0)
     high = max(last if np.isinf(end[2]) else min(end[2], last) for end, last in zip(ends, lasts, strict=True))
-    usual = max(one[1] for one in ends)
+    usual = max(min(one[1], last) for one, last in zip(ends, lasts, strict=True))
     squeezed = high > _SQUEEZED * usual
     if low > 0 and (high / low > LOG_FROM or (squeezed and high > 2 * low)):
         return (low * 0.9, high * 1.1), True
@@ -108,7 +120,9 @@ def _limits(spreads: Sequence[TimeWeighted]) -> tuple[tuple[float, float], bool]
 def _least_above_0(spreads: Sequence[TimeWeighted]) -> float | None:
     """The least percentile of any curve that is above 0, such as the time in a queue of those packets that wait."""
     found = [weighted_percentiles(spread, tuple(range(1, 100))) for spread in spreads]
-    return min((value for values in found if values is not None for value in values if value > 0), default=None)
+    return min(
+        (value for values in found if values is not None for value in values if 0 < value < np.inf), default=None
+    )
 
 
 def _linear(low: float, high: float) -> tuple[float, float]:

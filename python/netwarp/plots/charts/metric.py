@@ -301,6 +301,8 @@ def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, t
             why = "; ".join(result.absent_records()) or "record it with `exact = true`"
             raise SelectionError(f"the records of {name} have no {chosen.scope}.{stem}; {why}")
         spread[(cell.key[0], cell.key[1:])] = held
+    if not any(np.isfinite(held.values).any() for held in spread.values()):
+        raise SelectionError(f"no {chosen.scope}.{stem} is known: nothing was complete when the runs ended")
     return spread
 
 

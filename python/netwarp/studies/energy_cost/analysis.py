@@ -27,13 +27,14 @@ class Axes(NamedTuple):
 @dataclass(frozen=True)
 class Cost:
     """A point: medians over the seeds. `rtt_ms` is the 95th percentile that other flows, such as pings, see; without
-    other flows, that of the flow itself. `jain` is None for a single flow; `seeds` counts the runs."""
+    other flows it is `own_rtt`, that of the flow itself. `jain` is None for a single flow; `seeds` counts the runs."""
 
     control: str
     other: str
     j_per_mb: float
     goodput_mbps: float
     rtt_ms: float | None
+    own_rtt: bool
     jain: float | None
     retransmission_j: float | None
     seeds: int
@@ -63,6 +64,7 @@ def costs(summary: pl.DataFrame, axes: Axes) -> Iterator[Cost]:
             j_per_mb=median(run["run", "", "energy_j_per_mb"] for run in runs),
             goodput_mbps=median(run["flow", axes.flow, "goodput_mbps"] for run in runs),
             rtt_ms=_median([_rtt_ms(run, axes.flow) for run in runs]),
+            own_rtt=not any(_rtts_of_others(run, axes.flow) for run in runs),
             jain=_median([run.get(("run", "", "jain_index")) for run in runs]),
             retransmission_j=_median([run.get(("flow", axes.flow, "retransmission_j")) for run in runs]),
             seeds=len(runs),
@@ -71,9 +73,14 @@ def costs(summary: pl.DataFrame, axes: Axes) -> Iterator[Cost]:
 
 def _rtt_ms(values: dict[tuple[str, str, str], float], flow: str) -> float | None:
     """The largest RTT that other flows see; without other flows, that of the flow."""
+    others = _rtts_of_others(values, flow)
+    scope, metric = _RTT
+    return max(others) if others else values.get((scope, flow, metric))
+
+
+def _rtts_of_others(values: dict[tuple[str, str, str], float], flow: str) -> list[float]:
     found = {name: value for (scope, name, metric), value in values.items() if (scope, metric) == _RTT}
-    others = [value for name, value in found.items() if name != flow and not name.startswith(f"{flow}.")]
-    return max(others) if others else found.get(flow)
+    return [value for name, value in found.items() if name != flow and not name.startswith(f"{flow}.")]
 
 
 _RTT = ("flow", "rtt_ms_p95")

@@ -21,7 +21,8 @@ _ROOM = 0.12
 """The room around the points, in parts of their span."""
 _QUANTITIES: tuple[tuple[str, Callable[[Cost], float | None]], ...] = (
     ("goodput (Mbit/s) →", lambda row: row.goodput_mbps),
-    ("← RTT of others, 95th percentile (ms)", lambda row: row.rtt_ms),
+    ("← RTT of others, 95th percentile (ms)", lambda row: None if row.own_rtt else row.rtt_ms),
+    ("← RTT, 95th percentile (ms)", lambda row: row.rtt_ms if row.own_rtt else None),
     ("Jain's fairness index →", lambda row: row.jain),
 )
 """The metrics that the energy is drawn against; the arrow points to better values."""

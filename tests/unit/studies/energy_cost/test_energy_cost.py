@@ -39,7 +39,7 @@ def values(joules: float, **more: float) -> dict[tuple[str, str, str], float]:
 def test_a_point_has_medians_and_the_delay_that_others_see() -> None:
     parts = [run(seed, "bbr", values(float(seed), rtt_ms_p95=20.0 + seed)) for seed in (1, 2, 6)]
     (found,) = costs(pl.concat(parts), AXES)
-    assert found == Cost("bbr", "codel", 2.0, 9.0, 22.0, None, None, 3)
+    assert found == Cost("bbr", "codel", 2.0, 9.0, 22.0, False, None, None, 3)
 
 
 def test_a_flow_alone_has_its_own_delay_and_runs_without_energy_are_left_out() -> None:
@@ -47,4 +47,4 @@ def test_a_flow_alone_has_its_own_delay_and_runs_without_energy_are_left_out() -
     del without["run", "", "energy_j_per_mb"]
     parts = [run(1, "bbr", values(1.5)), run(1, "reno", without), run(1, "cubic", values(1.0), "failed")]
     (found,) = costs(pl.concat(parts), AXES)
-    assert (found.control, found.rtt_ms) == ("bbr", 50.0)
+    assert (found.control, found.rtt_ms, found.own_rtt) == ("bbr", 50.0, True)

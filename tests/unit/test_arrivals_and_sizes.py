@@ -163,10 +163,13 @@ def test_a_load_of_a_link_elsewhere_is_refused_with_those_of_the_path() -> None:
 
 def test_a_load_is_a_share_of_the_slowest_link() -> None:
     own = flow_of(scenario('arrivals = "poisson"', 'load = "50%"', "size = 1448000")).own
-    # A thousand full segments, the half of one that stands for the last, and SYN, ACK and FIN.
-    frames = 1_448_000 + 1000.5 * HEADERS + 3 * HEADERS + 8
+    # A thousand full segments, and SYN, ACK and FIN.
+    frames = 1_448_000 + 1000 * HEADERS + 3 * HEADERS + 8
     assert own["interval_ns"] == round(frames * 8 / 5e6 * 1e9)
     assert own["poisson"] is True
+    drawn = flow_of(scenario('arrivals = "poisson"', 'load = "50%"', 'size = "1448000 exponential"')).own
+    # The half of a segment stands for the last one.
+    assert drawn["interval_ns"] == round((frames + 0.5 * HEADERS) * 8 / 5e6 * 1e9)
 
 
 def test_of_the_least_load_no_transfer_is_due_within_the_longest_run() -> None:

@@ -125,9 +125,17 @@ def test_a_window_has_what_happened_in_it() -> None:
 def test_what_never_began_has_no_score() -> None:
     never = video(segments((0, None, 1)), (STARTING, 0, 20))
     found = video_metrics([(never, WHOLE)])
-    absent = ("startup_s_mean", "stalled_pct", "bitrate_mbps_mean", "switch_mbps_mean", "qoe_mbps")
-    assert {found[name] for name in absent} == {None}
-    assert (found["stalls"], found["segments"], found["segments_incomplete"], found["buffer_s_mean"]) == (0, 0, 1, 0)
+    absent = (
+        "startup_s_mean",
+        "stalls",
+        "stalled_s",
+        "stalled_pct",
+        "bitrate_mbps_mean",
+        "switches",
+        "switch_mbps_mean",
+    )
+    assert {found[name] for name in (*absent, "qoe_mbps")} == {None}
+    assert (found["segments"], found["segments_incomplete"], found["buffer_s_mean"]) == (0, 1, 0)
     assert video_metrics([]) == {}
     both = video_metrics([(never, WHOLE), (STALLS, WHOLE)])
     assert both["startup_s_mean"] is None, "the longest is not known"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Annotated, Literal
 
 from netwarp.flows.arrivals import ArrivalsField, expected_arrivals
@@ -126,11 +127,12 @@ class OpenLoopFlow(TcpFlow):
         return self._frames_bytes(path.mtu) * expected_arrivals(found.interval_ns, found.times_ns, active_ns)
 
     def _frames_bytes(self, mtu: int) -> float:
-        """The mean length of a transfer's frames together: its segments, of which the last is half full on average, and
-        the three with neither (SYN, the ACK after it, FIN)."""
+        """The mean length of a transfer's frames together: its segments, of which the last is half full on average if
+        sizes differ, and the three with neither (SYN, the ACK after it, FIN)."""
         headers = ETHERNET_HEADER_BYTES + self.ip_header_bytes + TCP_HEADER_BYTES
         payload = mtu + ETHERNET_HEADER_BYTES - headers
-        segments = self.size.mean / payload + 0.5
+        filled = self.size.mean / payload
+        segments = ceil(filled) if self.size.distribution == "constant" else filled + 0.5
         return self.size.mean + headers * segments + 3 * headers + TCP_SYN_OPTIONS_BYTES
 
 

@@ -38,6 +38,7 @@ HTTP_ENTRIES: tuple[Entry, ...] = (
         basis=_LOADS,
         axis=Axis("pages not completed", "pages"),
         digits=0,
+        main={"pages_incomplete": "pages not\nloaded"},
     ),
     entry(
         "page_load_ms: mean p50 p95 p99 max",

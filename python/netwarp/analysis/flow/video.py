@@ -122,7 +122,10 @@ def load_videos(run: RunDir) -> dict[int, Video]:
 
 
 def video_metrics(parts: Sequence[tuple[Video, Window]]) -> dict[str, float | int | None]:
-    """Return how some videos together were played, each in its own window; empty without videos."""
+    """Return how some videos together were played, each in its own window; empty without videos.
+
+    Nothing can stall before the first segment plays: then there are no stalls, not 0 of them.
+    """
     if not parts:
         return {}
     played = sum(video.time_ns(PlaybackState.PLAYING, window) for video, window in parts)
@@ -138,11 +141,11 @@ def video_metrics(parts: Sequence[tuple[Video, Window]]) -> dict[str, float | in
     score = bitrates.sum() - QOE_SWITCH_COST * steps.sum() - QOE_STALL_COST_MBPS * waited_s
     return {
         "startup_s_mean": censoring.mean_of(censoring.together([video.startup() for video, _ in parts])),
-        "stalls": sum(video.stalls_in(window) for video, window in parts),
-        "stalled_s": stalled / NS_PER_S,
+        "stalls": sum(video.stalls_in(window) for video, window in parts) if stalled + played else None,
+        "stalled_s": stalled / NS_PER_S if stalled + played else None,
         "stalled_pct": 100 * stalled / (stalled + played) if stalled + played else None,
         "bitrate_mbps_mean": float(bitrates.mean()) if len(bitrates) else None,
-        "switches": len(switches),
+        "switches": len(switches) if len(bitrates) else None,
         "switch_mbps_mean": float(switches.mean()) if len(switches) else None,
         "buffer_s_mean": float(np.average(levels, weights=times)) if times else None,
         "segments": len(bitrates),

@@ -125,14 +125,16 @@ def flow_silence(flow: Flow, account: AccountRow, replies: Collection[int]) -> s
 def flow_doubts(flow: Flow, account: AccountRow) -> Iterator[str]:
     """Say that a host, not the network, limited a flow for more than 5 % of its busy time.
 
-    A buffer whose size the scenario gives may be the limit, because this was asked for.
+    A buffer whose size the scenario gives may be the limit, because this was asked for. Multipath TCP keeps data in a
+    buffer of the whole connection and hands it to a subflow as this sends, so that a subflow's own buffer is empty
+    while the application waits: the kernel counts that as a limit of the buffer (tcp_cwnd_validate()).
     """
     busy_us = account["busy_us"]
     if not flow.kind.greedy or not busy_us:
         return
     limits = (
         (account["rwnd_limited_us"], "the receiver's window", flow.receive_buffer_given),
-        (account["sndbuf_limited_us"], "the send buffer", flow.send_buffer_given),
+        (account["sndbuf_limited_us"], "the send buffer", flow.send_buffer_given or flow.kind.subflows),
     )
     for limited_us, what, given in limits:
         share = (limited_us or 0) / busy_us

@@ -92,7 +92,7 @@ def plan(experiment: _Experiment, /, *, scripts: Path | None = None, json: Flag 
         if baseline is not None:
             for line in sameness_text(one, aa_check(one, baseline)):
                 _print(line)
-        for line in (*assignment_text(one, arms), *procedure_text(one, experiment, arms)):
+        for line in (*assignment_text(one, arms, needed[one.power]), *procedure_text(one, experiment, arms)):
             _print(line)
     return OK
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
@@ -45,13 +46,27 @@ def sameness_text(experiment: Experiment, same: Sameness | None) -> Lines:
     )
 
 
-def assignment_text(experiment: Experiment, arms: Mapping[str, str]) -> Lines:
-    """The units of each arm, and those of none."""
+def assignment_text(experiment: Experiment, arms: Mapping[str, str], needed: Sizes) -> Lines:
+    """The units of each arm, and those of none; a note if the experiment needs more."""
     for name, arm in experiment.arms.items():
         mine = [unit for unit in experiment.units if arms.get(unit) == name]
         yield f"{name} ({arm.cc}, {arm.share:g} %): {', '.join(mine) or 'none'}"
     if rest := [unit for unit in experiment.units if unit not in arms]:
         yield f"in no arm: {', '.join(rest)}"
+    if not experiment.units:  # a plan before they are known
+        return
+    have = Counter(arms.values())
+    if empty := [name for name in experiment.arms if not have[name]]:
+        yield (
+            f"note: no {experiment.unit} is in {' and '.join(empty)}, so nothing can be compared: list more "
+            f"{experiment.unit}s, or choose another salt"
+        )
+    elif have[experiment.control] < needed.control or have[experiment.treatment] < needed.treated:
+        yield (
+            f"note: {count(have[experiment.control], experiment.unit)} of {experiment.control} and "
+            f"{have[experiment.treatment]} of {experiment.treatment} are fewer than the {needed.control} and "
+            f"{needed.treated} that find the smallest effect that matters with power {experiment.power:g}"
+        )
 
 
 def procedure_text(experiment: Experiment, file: Path, arms: Mapping[str, str]) -> Lines:

@@ -191,6 +191,16 @@ def test_the_filter_is_one_word_for_a_shell(tmp_path: Path) -> None:
     assert said == """netwarp watch 'dport = 5201 and comm != '"'"'x'"'"'' --interval 1s -o ./h1.arrow"""
 
 
+def test_a_plan_says_if_there_are_too_few_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = experiment(tmp_path)
+    _, out, _ = ab(capsys, "plan", file)
+    (note,) = (line for line in out.splitlines() if line.startswith("note: "))
+    assert note.startswith("note: 3 hosts of old and 9 of new are fewer than the 114 and 114 ")
+    file.write_text(file.read_text().replace("share = 50", "share = 0.001"))
+    _, out, _ = ab(capsys, "plan", file)
+    assert "so nothing can be compared" in out
+
+
 def test_a_plan_names_the_commands_of_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = experiment(tmp_path).rename(tmp_path / "my plan.toml")
     code, out, _ = ab(capsys, "plan", file)

@@ -106,11 +106,11 @@ def _curves(axes: Axes) -> Iterator[str]:
             and one.get_color() != other.get_color()
             and one.get_linewidth() == other.get_linewidth()
             and one.get_label() not in in_front
-            and _hide(first, second)
+            and _hide(first - axes.bbox.y0, second - axes.bbox.y0)
         ):
             yield f'"{one.get_label()}" and "{other.get_label()}" are drawn on top of each other'
     height = axes.bbox.height
-    tops = [np.nanmax(place) - axes.bbox.y0 for place in places if np.isfinite(place).any()]
+    tops = [top - axes.bbox.y0 for line, place in zip(lines, places, strict=True) if (top := _top(axes, line, place))]
     if tops and 0 < max(tops) < _FLAT * height:
         yield f"all curves of a panel lie in the lowest {100 * max(tops) / height:.1f} % of it"
 
@@ -128,10 +128,23 @@ def _pixels(axes: Axes, line: Line2D) -> np.ndarray:
     return np.where(inside, pixels, np.nan)
 
 
+def _top(axes: Axes, line: Line2D, place: np.ndarray) -> float:
+    """The highest pixel of a line, spikes between the places of the grid included; 0 if it has none."""
+    xs, ys = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+    low, high = sorted(axes.get_xlim())
+    shown = ys[(xs >= low) & (xs <= high) & np.isfinite(ys)]
+    spikes = axes.transData.transform([(low, shown.max())])[:, 1] if len(shown) else np.empty(0)
+    return float(np.nanmax(np.concatenate([spikes, place[np.isfinite(place)]]), initial=0.0))
+
+
 def _hide(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether most of two curves, in pixels above the axis, is at the same height. On the axis nothing is to be seen,
+    as of queues that are mostly empty."""
     either = np.isfinite(one) | np.isfinite(other)
     with np.errstate(invalid="ignore"):
         near = np.abs(one - other) <= _NEAR_PX
+        either &= ~((one <= _NEAR_PX) & (other <= _NEAR_PX))
+        near &= either
     return bool(either.sum() > 10) and float(near.sum()) > _MOSTLY * float(either.sum())
 
 

@@ -175,12 +175,24 @@ def test_a_run_that_fails_says_why(scenario: Path) -> None:
     env.close()
 
 
-def test_a_second_connection_is_refused(scenario: Path) -> None:
-    env = make(scenario, set={"flows.bulk.count": 2})
+def test_what_an_environment_does_not_control_is_refused(scenario: Path) -> None:
+    with pytest.raises(ValueError, match='the flow "bulk" stands for 2 flows'):
+        make(scenario, set={"flows.bulk.count": 2})
+    with pytest.raises(ValueError, match=r"the environment decides flows\.bulk\.cc"):
+        make(scenario, set={"flows.bulk.cc": "reno"})
+    with pytest.raises(ValueError, match="give the lowest first"):
+        make(scenario, draw={"links.bottleneck.rate": ("20mbit", "5mbit")}).reset(seed=1)
+
+
+@pytest.mark.parametrize("action", [[np.nan], [np.inf], [0.5, 0.5], []])
+def test_after_a_wrong_action_the_episode_goes_on(scenario: Path, action: list[float]) -> None:
+    # Without the checks that gymnasium.make() puts around it.
+    env = make(scenario).unwrapped
     env.reset(seed=1)
-    with pytest.raises(EngineError, match='the flow "bulk" has a second connection'):
-        for _ in range(100):
-            env.step(np.zeros(1, np.float32))
+    with pytest.raises(ValueError, match="an action is one finite number"):
+        env.step(np.array(action, np.float32))
+    _, reward, *_ = env.step(np.ones(1, np.float32))
+    assert np.isfinite(float(reward))
     env.close()
 
 

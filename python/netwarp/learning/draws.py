@@ -37,6 +37,7 @@ def _quantity(path: str, low: str, high: str, random: Generator) -> str:
     ends = [_QUANTITY.fullmatch(text.strip()) for text in (low, high)]
     if ends[0] is None or ends[1] is None or ends[0][2] != ends[1][2] or float(ends[0][1]) > float(ends[1][1]):
         raise ValueError(
-            f'draw[{path!r}] is ("{low}", "{high}"); give both ends in one unit, such as ("5mbit", "20mbit")'
+            f'draw[{path!r}] is ("{low}", "{high}"); give the lowest first, and both in one unit, such as '
+            '("5mbit", "20mbit")'
         )
     return f"{random.uniform(float(ends[0][1]), float(ends[1][1])):.{_DECIMALS}f}{ends[0][2]}"

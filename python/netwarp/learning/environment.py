@@ -67,6 +67,10 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
             )
         if kind_of(base.flows[self.flow].tool).new_connections:
             raise ValueError(f'the flow "{self.flow}" makes many connections, but an environment controls only one')
+        if (count := base.flows[self.flow].count) > 1:
+            raise ValueError(f'the flow "{self.flow}" stands for {count} flows, but an environment controls only one')
+        if f"flows.{self.flow}.cc" in {**(set or {}), **(draw or {})}:
+            raise ValueError(f"the environment decides flows.{self.flow}.cc; leave it out of `set` and `draw`")
         length_us = self._kind.interval_us if interval_us is None else interval_us
         control = " ".join([f"{PROGRAM}{CALLER}", *self._kind.parameters, f"interval_us={length_us}"])
         self._set = {**(set or {}), f"flows.{self.flow}.cc": control, "record.exact": exact}
@@ -92,10 +96,16 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         return self._observed(self._state), {"seed": chosen, "drawn": values, **facts(self._state)}
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Take the action, and return the observation and reward of the next interval."""
+        """Take the action, and return the observation and reward of the next interval.
+
+        Raises ValueError if the action is not one finite number; then the episode can go on with another.
+        """
         if self._run is None or self._state is None:
             raise gymnasium.error.ResetNeeded("the run is over: call reset()")
-        self._run.answer(self._state, self._agent.act(self._state, float(np.asarray(action).reshape(-1)[0])))
+        numbers = np.asarray(action, np.float64).reshape(-1)
+        if len(numbers) != 1 or not np.isfinite(numbers[0]):
+            raise ValueError(f"an action is one finite number, not {numbers.tolist()}")
+        self._run.answer(self._state, self._agent.act(self._state, float(numbers[0])))
         self._state = self._asked()
         if self._state is None:
             return np.array(self._agent.observation, np.float32), 0.0, False, True, {}

@@ -6,14 +6,13 @@ published rules of https://github.com/oracle/bpftune at commit d5d9f609 (src/tcp
 include/bpftune/bpftune.h, corr.h), and none of its code:
 
 - a buffer is nearly full at three quarters of its limit (`NEARLY_FULL`), and a step is a quarter
-(`BPFTUNE_GROW_BY_DELTA`), - the maximum of tcp_wmem grows when a sender that waits for room has a send buffer so large
-(`tcp_sndbuf_expand`), - the maximum of tcp_rmem grows when a receiver has a receive buffer so large, and
-tcp_moderate_rcvbuf is then set
+  (`BPFTUNE_GROW_BY_DELTA`),
+- the maximum of tcp_wmem grows when a sender that waits for room has a send buffer so large (`tcp_sndbuf_expand`),
+- the maximum of tcp_rmem grows when a receiver has a receive buffer so large, and tcp_moderate_rcvbuf is then set
   (`tcp_rcv_space_adjust`, `event_handler`),
 - no limit changes twice within 25 ms (`send_net_sysctl_event`),
 - with ten samples or more, a limit that correlates with the RTT by more than 0.75 shrinks by a quarter instead, unless
-it
-  would be less than the default (`corr_compute`, `event_handler`),
+  it would be less than the default (`corr_compute`, `event_handler`),
 - under pressure of TCP's memory nothing grows, and close to its exhaustion both shrink (`tcp_nearly_out_of_memory`).
 
 What differs: bpftune is told by the kernel's functions; this program asks for all sockets every 25 ms

@@ -28,8 +28,8 @@ def draw(rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
     panel_in = _BAR_IN * len(tuners) + 0.1
     height_in = _HEAD_IN + len(where) * (panel_in + _ROW_GAP_IN) + _FOOT_IN
     left_in = 0.3 + 0.085 * max(len(tuner) for tuner in tuners)
-    width_in = (style.width_in() - left_in - 0.15) / len(metrics)
     with style.drawing_wide():
+        width_in = (style.width_in() - left_in - 0.15) / len(metrics)
         figure = style.new_figure(height_in)
         for down, place in enumerate(where):
             top_in = _HEAD_IN + down * (panel_in + _ROW_GAP_IN) + _ROW_GAP_IN

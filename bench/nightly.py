@@ -24,6 +24,7 @@ _PYTEST = (sys.executable, "-m", "pytest")
 _PROGRAMS = ("repeats", "kills", "ssh_kills", "figures", "copa")
 """Modules of bench that are a part each."""
 _LAST = ("test_checked_kernels", "test_kernel_builds", "test_series", "test_long_pages")
+"""The longest, in this order: the pages need kernels that the others build."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Outcome:
 
 
 def parts() -> dict[str, Sequence[str]]:
-    """The commands of all parts by name. Those that build kernels are before the pages, which need the same kernels."""
+    """The commands of all parts by name."""
     programs: dict[str, Sequence[str]] = {name: (sys.executable, "-m", f"bench.{name}") for name in _PROGRAMS}
     found = {path.stem: path for path in sorted((ROOT / "tests/nightly").glob("test_*.py"))}
     files = [path for name, path in found.items() if name not in _LAST] + [found[name] for name in _LAST]
@@ -53,8 +54,9 @@ def kept(names: Sequence[str]) -> dict[str, Outcome]:
 
 
 def run(name: str, command: Sequence[str]) -> Outcome:
-    """Run a part; its output goes to .nightly as well as its outcome."""
+    """Run a part; its output goes to .nightly as well as its outcome, of which none is kept if it is interrupted."""
     STATE.mkdir(exist_ok=True)
+    (STATE / f"{name}.json").unlink(missing_ok=True)
     commit, began, start = _commit(), datetime.now(UTC), time.monotonic()
     with (STATE / f"{name}.log").open("wb") as log:
         code = subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False).returncode

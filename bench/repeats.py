@@ -6,7 +6,6 @@ every second round all sizes at once; it names each file that differs, and exits
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -58,8 +57,6 @@ client = ["sh", "-c", "{command}"]
 {record}"""
 
 
-_BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
-"""It ends with the process that started it, however this ends."""
 SCENARIO = scenario("crowd", 1, 80, _CROWD, '[record]\nsample = "100ms"\ncaptures = [{ at = "l:h1" }]\n')
 """80 connections at once, so that hash tables fill, and a program that reads everything that could differ."""
 
@@ -94,18 +91,6 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ..
     return tuple(sorted(name for name in {*one, *other} if one.get(name) != other.get(name)))
 
 
-@contextlib.contextmanager
-def busy_host() -> Iterator[None]:
-    """Start two processes for each CPU that only take its time."""
-    loops = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(2 * len(os.sched_getaffinity(0)))]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-
-
 def repeats(
     place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB, text: str = SCENARIO, *words: str
 ) -> Iterator[Repeat]:
@@ -116,18 +101,17 @@ def repeats(
     """
     first: dict[int, dict[str, str]] = {}
 
-    def made(number: int) -> dict[str, str]:
-        memory = f'run.memory="{memories_mb[number % len(memories_mb)]}M"'
-        found = run_once(text, place / str(number), "--set", memory, *words)
+    def made(number: int, memory_mb: int) -> dict[str, str]:
+        found = run_once(text, place / str(number), "--set", f'run.memory="{memory_mb}M"', *words)
         shutil.rmtree(place / str(number))
         return found
 
     with ThreadPoolExecutor(len(memories_mb)) as pool:
         for begin in range(0, count, len(memories_mb)):
-            numbers = range(begin, min(begin + len(memories_mb), count))
+            sizes = memories_mb[: count - begin]
             busy = begin // len(memories_mb) % 2 == 1
-            for number, found in zip(numbers, pool.map(made, numbers) if busy else map(made, numbers), strict=True):
-                memory_mb = memories_mb[number % len(memories_mb)]
+            makes = pool.map if busy else map
+            for memory_mb, found in zip(sizes, makes(made, range(begin, count), sizes), strict=True):
                 yield Repeat(memory_mb, busy, differing(first.setdefault(memory_mb, found), found))
 
 

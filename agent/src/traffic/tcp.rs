@@ -22,26 +22,22 @@ static ZEROS: [u8; CHUNK] = [0; CHUNK];
 /// Sends `bytes` zeros.
 pub fn send_zeros(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
     while bytes > 0 {
-        bytes -= send_some(socket, bytes.min(MAX_SENT))?;
+        bytes -= send_headed(socket, &[], bytes.min(MAX_SENT))?;
     }
     Ok(())
 }
 
-/// Sends at most `room` zeros with one system call; returns how many were taken.
-fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
-    send_headed(socket, &[], room)
-}
-
 /// Sends at most `room` bytes, `head` and then zeros, with one system call; returns how many were taken.
 pub fn send_headed(socket: RawFd, head: &[u8], room: u64) -> std::io::Result<u64> {
-    let mut left = (room as usize).saturating_sub(head.len());
-    let count = 1 + left.div_ceil(CHUNK);
+    let head = &head[..head.len().min(room as usize)];
+    let mut left = room as usize;
+    let count = 1 + (left - head.len()).div_ceil(CHUNK);
     let parts: [libc::iovec; 1 + CHUNKS] = std::array::from_fn(|number| {
         let (from, len) = match number {
             0 => (head.as_ptr(), head.len()),
             _ => (ZEROS.as_ptr(), left.min(CHUNK)),
         };
-        left -= if number == 0 { 0 } else { len };
+        left -= len;
         libc::iovec {
             iov_base: from.cast_mut().cast(),
             iov_len: len,

@@ -140,7 +140,7 @@ class _OpenLoopKind(FlowKind):
     """A kind with as many connections as are open at once."""
 
     def connections_of(self, lab_fields: OwnFields) -> int:
-        """A number for which the machine has memory; more fit as well, since they have no threads."""
+        """A number for which the machine has memory; more fit as well, since only a part of them have a thread."""
         return _CONNECTIONS
 
 

@@ -69,7 +69,7 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
             raise ValueError(f'the flow "{self.flow}" makes many connections, but an environment controls only one')
         if (count := base.flows[self.flow].count) > 1:
             raise ValueError(f'the flow "{self.flow}" stands for {count} flows, but an environment controls only one')
-        if f"flows.{self.flow}.cc" in {**(set or {}), **(draw or {})}:
+        if f"flows.{self.flow}.cc" in (*(set or ()), *(draw or ())):
             raise ValueError(f"the environment decides flows.{self.flow}.cc; leave it out of `set` and `draw`")
         length_us = self._kind.interval_us if interval_us is None else interval_us
         control = " ".join([f"{PROGRAM}{CALLER}", *self._kind.parameters, f"interval_us={length_us}"])

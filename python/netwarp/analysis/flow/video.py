@@ -130,6 +130,7 @@ def video_metrics(parts: Sequence[tuple[Video, Window]]) -> dict[str, float | in
         return {}
     played = sum(video.time_ns(PlaybackState.PLAYING, window) for video, window in parts)
     stalled = sum(video.time_ns(PlaybackState.STALLED, window) for video, window in parts)
+    watched = stalled + played
     starting = sum(video.time_ns(PlaybackState.STARTING, window) for video, window in parts)
     chosen = [video.bitrates_in(window) for video, window in parts]
     bitrates = np.concatenate([own for own, _ in chosen])
@@ -141,9 +142,9 @@ def video_metrics(parts: Sequence[tuple[Video, Window]]) -> dict[str, float | in
     score = bitrates.sum() - QOE_SWITCH_COST * steps.sum() - QOE_STALL_COST_MBPS * waited_s
     return {
         "startup_s_mean": censoring.mean_of(censoring.together([video.startup() for video, _ in parts])),
-        "stalls": sum(video.stalls_in(window) for video, window in parts) if stalled + played else None,
-        "stalled_s": stalled / NS_PER_S if stalled + played else None,
-        "stalled_pct": 100 * stalled / (stalled + played) if stalled + played else None,
+        "stalls": sum(video.stalls_in(window) for video, window in parts) if watched else None,
+        "stalled_s": stalled / NS_PER_S if watched else None,
+        "stalled_pct": 100 * stalled / watched if watched else None,
         "bitrate_mbps_mean": float(bitrates.mean()) if len(bitrates) else None,
         "switches": len(switches) if len(bitrates) else None,
         "switch_mbps_mean": float(switches.mean()) if len(switches) else None,

@@ -195,7 +195,8 @@ def installed(root: Root, wheels: Path) -> Installed:
 
 def lay_wheels(root: Root, wheels: Path) -> str:
     """Copy the wheels of a release, without what modules are compiled with, into a root; return their place there."""
-    shutil.copytree(wheels, root.home / "wheels", ignore=shutil.ignore_patterns("*devel*", "packages"))
+    shutil.copytree(wheels, own := root.home / "wheels", ignore=shutil.ignore_patterns("*devel*", "packages"))
+    subprocess.run(["chown", "-R", "1000:1000", own], check=True)
     return f"/{(root.home / 'wheels').relative_to(root.path)}"
 
 

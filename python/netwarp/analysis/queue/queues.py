@@ -132,7 +132,8 @@ def _agreed(change: Numbers, reported: Numbers, sizes: Numbers) -> Numbers:
     net = np.add.reduceat(change, starts)
     gross = np.add.reduceat(np.abs(change), starts)
     highest = np.maximum.reduceat(reported, starts)
-    lowest = np.minimum.reduceat(np.where(reported == _ABSENT, np.iinfo(np.int64).max, reported), starts)
+    # numpy 2.5 refuses a number that the array's own type has not.
+    lowest = np.minimum.reduceat(np.where(reported == _ABSENT, np.iinfo(reported.dtype).max, reported), starts)
     lengths = np.where(net == gross, highest, np.where(net == -gross, lowest, _ABSENT))
     return np.where(highest == _ABSENT, _ABSENT, lengths).astype(np.int64)
 

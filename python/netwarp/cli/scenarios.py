@@ -106,10 +106,12 @@ def show(
         from netwarp.lab.drawing import draw
         from netwarp.plan import make_plan
         from netwarp.scenario import load_scenario, notes
+        from netwarp.steps.needs import refuse_unshowable
         from netwarp.steps.room import disk_words
 
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
         plan = make_plan(loaded, cases=case)
+        refuse_unshowable(plan)
         for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
         first = plan.runs[0]

@@ -16,7 +16,8 @@ from matplotlib.lines import Line2D
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL
 from netwarp.store.result import ResultDir
-from netwarp.studies.ab_test.interference import ALL, CONTROL, NONE, QUANTITIES, TREATED, Effects
+from netwarp.studies.ab_test.interference import QUANTITIES, Effects
+from netwarp.studies.ab_test.needs import ALL, CONTROL, NONE, TREATED
 
 _PANEL_IN, _GAP_IN, _ROW_GAP_IN, _LEFT_IN, _RIGHT_IN, _FOOT_IN = 1.75, 0.62, 0.95, 0.62, 0.15, 0.55
 _COLOURS = {CONTROL: CATEGORICAL[0], TREATED: CATEGORICAL[1]}

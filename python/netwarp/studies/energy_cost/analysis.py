@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
 
 import polars as pl
 
-from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
-
-_CONTROL = re.compile(r"flows\.([^.]+)\.cc")
-
-
-class Axes(NamedTuple):
-    """The axis of the control, the flow that has it, and the other axis."""
-
-    control: str
-    flow: str
-    other: str
+from netwarp.studies.energy_cost.needs import Axes
 
 
 @dataclass(frozen=True)
@@ -38,13 +26,6 @@ class Cost:
     jain: float | None
     retransmission_j: float | None
     seeds: int
-
-
-def axes_of(result: ResultDir) -> Axes | None:
-    """The two axes; None if there are not exactly these."""
-    found = [(axis, match[1]) for axis in result.axes if (match := _CONTROL.fullmatch(axis))]
-    others = [axis for axis in result.axes if not _CONTROL.fullmatch(axis)]
-    return Axes(*found[0], others[0]) if len(found) == 1 and len(others) == 1 else None
 
 
 def costs(summary: pl.DataFrame, axes: Axes) -> Iterator[Cost]:

@@ -99,6 +99,7 @@ def show(
     """
     with errors():
         from netwarp.energy.model import Model
+        from netwarp.engines import lacking_by_default
         from netwarp.execute.single import energy_of
         from netwarp.lab import build_lab, network_notes
         from netwarp.lab.commands import commands
@@ -114,6 +115,8 @@ def show(
         refuse_unshowable(plan)
         for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
+        for problem in lacking_by_default(plan):
+            say(f"note: `netwarp run` refuses it: {problem.render(loaded.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)
         use = estimate_plan(plan)

@@ -78,8 +78,8 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """A router or switch: `idle_w` without ports, `port_w` for each link, and the energy of each packet and of each
-    byte of a frame that it sends."""
+    """A router or switch: `idle_w` without ports, `port_w` for each link that has no model of its ports, and the energy
+    of each packet and of each byte of a frame that it sends."""
 
     __pydantic_config__ = _STRICT
     kind: Literal["switch"] = "switch"

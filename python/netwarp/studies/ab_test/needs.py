@@ -1,4 +1,4 @@
-"""What a plan needs for the view `ab-interference`: runs in which all, none and some flows are treated."""
+"""The needs of the view `ab-interference`: runs in which all, none and some flows are treated."""
 
 from __future__ import annotations
 

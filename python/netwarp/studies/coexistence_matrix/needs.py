@@ -1,4 +1,4 @@
-"""What a plan needs for the view `coexistence-matrix`: the congestion controls of two flows as axes."""
+"""The needs of the view `coexistence-matrix`: the congestion controls of two flows as axes."""
 
 from __future__ import annotations
 

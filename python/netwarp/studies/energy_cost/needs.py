@@ -1,4 +1,4 @@
-"""What a plan needs for the view `energy-cost`: two axes, and energy."""
+"""The needs of the view `energy-cost`: two axes, and energy."""
 
 from __future__ import annotations
 

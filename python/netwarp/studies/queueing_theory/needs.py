@@ -1,4 +1,4 @@
-"""What a plan needs for the view `queueing-theory`: one queue of the theory, at several loads."""
+"""The needs of the view `queueing-theory`: one queue of the theory, at several loads."""
 
 from __future__ import annotations
 

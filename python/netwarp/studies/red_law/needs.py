@@ -1,4 +1,4 @@
-"""What a plan needs for the view `red-law`: one RED queue, and records of its packets."""
+"""The needs of the view `red-law`: one RED queue, and records of its packets."""
 
 from __future__ import annotations
 

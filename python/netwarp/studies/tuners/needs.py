@@ -1,4 +1,4 @@
-"""What a plan needs for the view `tuners`: an axis of them."""
+"""The needs of the view `tuners`: an axis of them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import polars as pl
-from netwarp.studies.energy_cost.analysis import Axes, Cost, costs
+from netwarp.studies.energy_cost.analysis import Cost, costs
+from netwarp.studies.energy_cost.needs import Axes
 
 AXES = Axes("flows.bulk.cc", "bulk", "links.bottleneck.queue")
 

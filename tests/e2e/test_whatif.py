@@ -119,16 +119,16 @@ def test_the_new_result_is_an_ordinary_one(original: Path, tmp_path: Path) -> No
 
 def test_a_view_that_compares_runs_is_left_out_of_one(tmp_path: Path) -> None:
     flows = "".join(f'[flows.{arm}]\nfrom = "h1"\nto = "h2"\ntool = "bulk"\n' for arm in ("control", "treated"))
-    arms = [("none", 2, 0), ("some", 1, 1), ("all", 0, 2)]
     cases = "".join(
-        f'[[cases]]\nname = "{name}"\n[cases.set]\n"flows.control.count" = {control}\n"flows.treated.count" = {treated}\n'
-        for name, control, treated in arms
+        f'[[cases]]\nname = "{treated} of 2"\n[cases.set]\n'
+        f'"flows.control.count" = {2 - treated}\n"flows.treated.count" = {treated}\n'
+        for treated in (0, 1, 2)
     )
     text = dumbbell(duration="2s", flows=flows, tail=cases)
     (tmp_path / "s.toml").write_text(f'views = ["ab-interference"]\n{text}')
     succeed("run", tmp_path / "s.toml", "-o", tmp_path / "out", "--no-plots")
     succeed(
-        *("whatif", tmp_path / "out", "--of", "case=some", "--change-at", "1s bottleneck.rate=5mbit"),
+        *("whatif", tmp_path / "out", "--of", "case=1 of 2", "--change-at", "1s bottleneck.rate=5mbit"),
         *("-o", tmp_path / "new"),
     )
     assert (tmp_path / "out/ab-interference/effects.csv").is_file()

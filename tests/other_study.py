@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 from netwarp.studies.base import Export, Study
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from netwarp.plan import Plan
     from netwarp.steps.imports import Imported
     from netwarp.store.result import ResultDir
     from netwarp.verify.row import Family
@@ -45,6 +48,7 @@ name = "othersReno_10"
 STUDY = Study(
     scenarios=Path(__file__).parent / "others_scenarios",
     views={"goodputs": "other_study:write"},
+    needs={"goodputs": "other_study:lacking"},
     rows=("other_study:family",),
     imports=("other_study:read_archive",),
     exports={"goodputs": Export("other_study:write_goodputs", "the goodput of each flow, a line for each")},
@@ -69,6 +73,11 @@ def family() -> Family:
         metric("flow", "bulk", "goodput_mbps"),
     )
     return Family("Others", (row,))
+
+
+def lacking(plan: Plan, axes: Sequence[str], *, exact: bool) -> str | None:
+    """The table has a line for each case."""
+    return None if "case" in axes else "the view goodputs compares cases, and there are none; add [[cases]]"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:

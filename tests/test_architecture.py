@@ -84,6 +84,7 @@ STAGES = [
     "steps.room",
     "steps.imports",
     "steps.views",
+    "steps.needs",
     "steps.doctor",
     "steps.self_test",
     "steps.notebook",

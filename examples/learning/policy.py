@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from netwarp.aurora import HISTORY, Aurora
-from netwarp.policy import END, START, Action, State, serve
+from netwarp.policy import END, START, Action, State, read_weights, serve
 
 FEATURES = 7
 """Three statistics of the last interval, their means over the history, and a constant."""
@@ -38,5 +36,5 @@ class Policy:
 
 
 if __name__ == "__main__":
-    WEIGHTS = json.loads(Path(sys.argv[1]).read_text())
+    WEIGHTS = read_weights(sys.argv[1], FEATURES)
     serve(Policy)

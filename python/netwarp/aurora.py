@@ -6,6 +6,7 @@ Control, ICML 2019, sections 4 and 5. It needs nothing but `netwarp.policy`, so 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 
@@ -44,7 +45,12 @@ class Aurora:
         return self._paced(state)
 
     def act(self, state: State, action: float) -> Action:
-        """Multiply the rate by 1 + α a, or divide it by 1 - α a if a is negative (section 4.1)."""
+        """Multiply the rate by 1 + α a, or divide it by 1 - α a if a is negative (section 4.1).
+
+        Raises ValueError if the action is NaN.
+        """
+        if math.isnan(action):
+            raise ValueError("the policy's action is nan; check its weights and what it computes")
         a = min(max(action, -LARGEST), LARGEST)
         self.rate *= 1 + STEP * a if a >= 0 else 1 / (1 - STEP * a)
         self._fastest = max(self._fastest, state.throughput)

@@ -9,6 +9,7 @@ Internet, SIGCOMM 2020, as its authors' program computes them (`rl-module/envwra
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 from netwarp.policy import Action, State
@@ -47,7 +48,9 @@ class Orca:
         return Action(state.cwnd)
 
     def act(self, state: State, action: float) -> Action:
-        """Multiply CUBIC's window by 4^a; 0 leaves it as it is."""
+        """Multiply CUBIC's window by 4^a; 0 leaves it as it is. Raises ValueError if the action is NaN."""
+        if math.isnan(action):
+            raise ValueError("the policy's action is nan; check its weights and what it computes")
         factor = BASE ** min(max(action, -LARGEST), LARGEST)
         return Action(max(factor * state.cwnd, min(state.cwnd, FEWEST_PACKETS)))
 

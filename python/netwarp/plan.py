@@ -69,6 +69,11 @@ class Plan:
     def __iter__(self) -> Iterator[Run]:
         return iter(self.runs)
 
+    @property
+    def points(self) -> tuple[Run, ...]:
+        """A run of each point: those with the first seed."""
+        return tuple(run for run in self.runs if run.seed == self.runs[0].seed)
+
     @cached_property
     def id(self) -> str:
         """12 hex digits that identify the set of runs, regardless of their order."""

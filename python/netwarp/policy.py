@@ -13,8 +13,10 @@ gallery/program/netwarp_policy.h, which explains them.
 
 from __future__ import annotations
 
+import math
 import os
 import struct
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -131,6 +133,27 @@ def write_action(action: Action, flow: int) -> bytes:
             f"this one has {action.interval_us}"
         )
     return _ACTION.pack(_MAGIC, flow, int(action.cwnd), int(action.interval_us), int(action.pacing_rate))
+
+
+def read_weights(path: str, count: int) -> list[float]:
+    """The weights of a policy in a JSON file: a list of `count` finite numbers. Otherwise the program ends with a
+    sentence, which becomes the reason for which its run failed."""
+    # Imported lazily: only programs with a file of weights read JSON.
+    import json  # noqa: PLC0415
+
+    wanted = f"a policy of {count} weights needs a list of as many finite numbers; train it again, or restore the file"
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 (pathlib would have to be loaded)
+            weights = json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        sys.exit(f"{path} cannot be read as JSON ({error}); {wanted}")
+    if not isinstance(weights, list) or len(weights) != count:
+        held = f"a list of {len(weights)}" if isinstance(weights, list) else f"a {type(weights).__name__}"
+        sys.exit(f"{path} has {held}; {wanted}")
+    for place, weight in enumerate(weights, 1):
+        if not isinstance(weight, int | float) or isinstance(weight, bool) or not math.isfinite(weight):
+            sys.exit(f"{path}: weight {place} is {weight!r:.50}; {wanted}")
+    return [float(weight) for weight in weights]
 
 
 def serve(new: Callable[[], Control], descriptor: int = 0) -> None:

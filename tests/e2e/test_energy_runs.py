@@ -75,13 +75,17 @@ def test_models_of_energy_change_no_record(runs: Runs) -> None:
     assert plain.path.name != modelled.path.name, "its metrics differ, so it is another run"
 
 
-def test_a_switch_and_its_flows_add_up(runs: Runs) -> None:
-    run = runs(dumbbell(duration="4s", flows=BULK + PING), *options(*MODELS))
+@pytest.mark.parametrize(("models", "ports"), [(MODELS, 0), (MODELS[1:], 1), (MODELS[2:], 2)])
+def test_a_switch_and_its_flows_add_up_and_no_port_counts_twice(
+    runs: Runs, models: tuple[str, ...], ports: int
+) -> None:
+    """A link with a model has the power of its ports, and its switch only that of the others."""
+    run = runs(dumbbell(duration="4s", flows=BULK + PING), *options(*models))
     model = shipped_model("switch-48")
     assert isinstance(model, Switch)
     sent = run.scan("packets").join(_ends(run), on="interface_index").filter(fate=Fate.SENT, node="r1")
     sent_bytes = sent.select(pl.col("packet_bytes").cast(pl.Int64).sum()).collect().item()
-    expected = (model.idle_w + 2 * model.port_w) * 4 + sent_bytes * model.byte_nj / 1e9
+    expected = (model.idle_w + ports * model.port_w) * 4 + sent_bytes * model.byte_nj / 1e9
     assert value(run, "node", "r1", "energy_j") == pytest.approx(expected, rel=1e-6)
     of_parts = run.metrics().filter(pl.col("scope").is_in(["link", "node"]), metric="energy_j")
     parts = sum(of_parts["value"].to_list())

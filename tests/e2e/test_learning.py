@@ -19,6 +19,7 @@ from netwarp.engines import EngineError, Outcome
 from netwarp.engines.uml import UmlEngine
 from netwarp.learning import ENVIRONMENT
 from netwarp.modules.named import shipped_modules
+from netwarp.scenario import ScenarioError
 from netwarp.store.run_status import RunStatus
 
 DRAW = {"links.bottleneck.rate": ("5mbit", "20mbit")}
@@ -180,17 +181,26 @@ def test_what_an_environment_does_not_control_is_refused(scenario: Path) -> None
         make(scenario, set={"flows.bulk.count": 2})
     with pytest.raises(ValueError, match=r"the environment decides flows\.bulk\.cc"):
         make(scenario, set={"flows.bulk.cc": "reno"})
-    with pytest.raises(ValueError, match="give the lowest first"):
-        make(scenario, draw={"links.bottleneck.rate": ("20mbit", "5mbit")}).reset(seed=1)
+    for wrong, why in (
+        (("20mbit", "5mbit"), "give the lowest first"),
+        (("5mbit", "20potatoes"), "both in one unit"),
+        (["5mbit", "x"], '"x" is not a rate'),
+        ((np.nan, 3.0), "give finite numbers"),
+    ):
+        with pytest.raises((ValueError, ScenarioError), match=why):
+            make(scenario, draw={"links.bottleneck.rate": wrong})
+    for option in ("set", "draw"):
+        with pytest.raises(ValueError, match="give a dictionary from paths"):
+            make(scenario, **{option: ["duration"]})
 
 
-@pytest.mark.parametrize("action", [[np.nan], [np.inf], [0.5, 0.5], []])
-def test_after_a_wrong_action_the_episode_goes_on(scenario: Path, action: list[float]) -> None:
+@pytest.mark.parametrize("action", [[np.nan], [np.inf], [0.5, 0.5], [], "up", [[1], [1, 2]], {}])
+def test_after_a_wrong_action_the_episode_goes_on(scenario: Path, action: Any) -> None:
     # Without the checks that gymnasium.make() puts around it.
     env = make(scenario).unwrapped
     env.reset(seed=1)
     with pytest.raises(ValueError, match="an action is one finite number"):
-        env.step(np.array(action, np.float32))
+        env.step(action)
     _, reward, *_ = env.step(np.ones(1, np.float32))
     assert np.isfinite(float(reward))
     env.close()

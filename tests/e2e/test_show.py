@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from e2e_command import netwarp
 from e2e_runs import Runs
 
@@ -127,3 +128,15 @@ def test_every_sysctl_that_is_set_is_shown(runs: Runs, tmp_path: Path) -> None:
         assert f"{name}={value}" in shown
         assert found[name] == value
     assert f"ulimit -n {told[-1]}" in shown
+
+
+@pytest.mark.parametrize(("control", "hint"), [("bbr2", "BBRv2 was replaced"), ("vivace", "program:vivace.py")])
+def test_a_control_that_the_kernel_lacks_is_noted_with_the_words_of_the_refusal(
+    control: str, hint: str, tmp_path: Path
+) -> None:
+    setting = ("--set", f"flows.bulk.cc={control}")
+    shown = netwarp("show", "bufferbloat", *setting)
+    refused = netwarp("run", "bufferbloat", *setting, "-o", tmp_path / "result")
+    assert shown.code == 0 and refused.code == 2
+    assert hint in refused.words and refused.words.removeprefix("error: ") in shown.words
+    assert "note" not in netwarp("show", "bufferbloat").words

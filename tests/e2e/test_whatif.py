@@ -117,6 +117,24 @@ def test_the_new_result_is_an_ordinary_one(original: Path, tmp_path: Path) -> No
     assert "1 of 1 runs are identical" in succeed("rerun", tmp_path / "new").out
 
 
+def test_a_view_that_compares_runs_is_left_out_of_one(tmp_path: Path) -> None:
+    flows = "".join(f'[flows.{arm}]\nfrom = "h1"\nto = "h2"\ntool = "bulk"\n' for arm in ("control", "treated"))
+    cases = "".join(
+        f'[[cases]]\nname = "{treated} of 2"\n[cases.set]\n'
+        f'"flows.control.count" = {2 - treated}\n"flows.treated.count" = {treated}\n'
+        for treated in (0, 1, 2)
+    )
+    text = dumbbell(duration="2s", flows=flows, tail=cases)
+    (tmp_path / "s.toml").write_text(f'views = ["ab-interference"]\n{text}')
+    succeed("run", tmp_path / "s.toml", "-o", tmp_path / "out", "--no-plots")
+    succeed(
+        *("whatif", tmp_path / "out", "--of", "case=1 of 2", "--change-at", "1s bottleneck.rate=5mbit"),
+        *("-o", tmp_path / "new"),
+    )
+    assert (tmp_path / "out/ab-interference/effects.csv").is_file()
+    assert not (tmp_path / "new/ab-interference").exists()
+
+
 def test_numbers_of_a_flow_count_its_handshake_as_explain_does(original: Path) -> None:
     """The first packet is the SYN, without data; the page says so."""
     run = run_of(original, **RENO)

@@ -83,6 +83,22 @@ def test_traffic_that_cannot_be(text: str, words: str) -> None:
         (["rtt < 50ms"], 'did you mean "rtt_p95"'),
         (["rtt_p95 under 50ms"], "is not a limit"),
         (["rtt_p95 < 50"], "has no unit"),
+        (["energy < -1"], '"-1" is negative'),
+        (["energy < 0"], "cannot be met: energy is always above 0"),
+        (["energy < 5 J"], '"5 J" is not a number, alone or in J/MB, such as "1.5" or "1.5 J/MB"'),
+        (["energy < nan"], "is not a number"),
+        (["energy < inf"], "is not a number"),
+        (["energy < 1,5"], "is not a number"),
+        (["goodput > -1mbit"], "is negative"),
+        (["rtt_p95 < 0ms"], "is always above 0"),
+        (["web_p95 < 0ms"], "is always above 0"),
+        (["web_p95 < 20ms"], "the empty path alone takes 30 ms"),
+        (["call_delay < 0s"], "is always above 0"),
+        (["call_lost < -1%"], "is negative"),
+        (["call_r > 95"], "is at most 94.2"),
+        (["fairness > 1.5"], "is at most 1"),
+        (["fairness > 90%"], "is not a number without unit"),
+        (["retransmits < -1"], "is negative"),
     ],
 )
 def test_limits_that_cannot_be_kept(limits: list[str], words: str) -> None:
@@ -107,6 +123,8 @@ def test_a_goal_leaves_out_what_nothing_says_anything_about() -> None:
 def test_energy_as_a_goal_gives_models_to_ends_and_links_that_ports_can_carry() -> None:
     assert parse_goal("energy", _home()) == {"energy": 0.75, "throughput": 0.25}
     assert parse_limit("energy < 1.5").violation(1.2) < 0 < parse_limit("energy < 1.5").violation(1.6)
+    assert {parse_limit(f"energy < 1.5{unit}").value for unit in ("", "J/MB", " J/MB", " j/mb")} == {1.5}
+    assert parse_limit("retransmits < 0").violation(0) == 0
     half = utilities({("", "energy_j_per_mb"): 2.0}, _home())["energy"]
     assert half == utilities({("", "energy_j_per_mb"): 1.0}, _home())["energy"] / 2
     assert "energy" not in utilities({}, _home())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from netwarp.aurora import HISTORY, Aurora, linear, reward
-from netwarp.learning.draws import drawn
-from netwarp.policy import State
+from netwarp.learning.draws import check_draws, drawn, extremes
+from netwarp.orca import Orca
+from netwarp.policy import State, read_weights
 
 
 def state(**values: int) -> State:
@@ -69,7 +72,45 @@ def test_draws_are_within_their_ranges_and_follow_from_the_seed() -> None:
     assert drawn(draws, np.random.default_rng(7)) == found[7] != found[8]
 
 
-@pytest.mark.parametrize("wrong", [("5mbit", "20ms"), ("20mbit", "5mbit"), (3, 1), "x", [], (1, 2, 3), ("x", "y")])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *[("5mbit", "20ms"), ("20mbit", "5mbit"), (3, 1), "x", [], (1, 2, 3), ("x", "y"), 5, (True, False)],
+        *[(float("nan"), 1.0), (0.0, float("inf")), (-1e308, 1e308), (1, 2**70)],
+    ],
+)
 def test_a_wrong_range_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"draw\['a'\]"):
-        drawn({"a": wrong}, np.random.default_rng(0))
+        check_draws({"a": wrong})
+
+
+def test_each_end_and_each_value_is_tried_before_an_episode() -> None:
+    draws: dict[str, Any] = {"a": ("5mbit", "20mbit"), "b": ["x", "y", "z"]}
+    assert list(extremes(draws)) == [{"a": "5mbit", "b": "x"}, {"a": "20mbit", "b": "y"}, {"a": "20mbit", "b": "z"}]
+    assert list(extremes({})) == []
+
+
+@pytest.mark.parametrize("agent", [Aurora(), Orca()])
+def test_an_action_that_is_nan_is_refused_with_its_likely_cause(agent: Aurora | Orca) -> None:
+    agent.start(state())
+    with pytest.raises(ValueError, match="the policy's action is nan; check its weights"):
+        agent.act(state(cwnd=10), float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[1, NaN]", "weight 2 is nan; a policy of 2 weights needs a list of as many finite numbers"),
+        ("[Infinity, 1]", "weight 1 is inf;"),
+        ('["1", 2]', "weight 1 is '1';"),
+        ("[1]", "has a list of 1;"),
+        ('{"a": 1}', "has a dict;"),
+        ("[1,", "cannot be read as JSON"),
+    ],
+)
+def test_a_file_of_weights_that_no_policy_has_ends_the_program(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "w.json").write_text(text)
+    with pytest.raises(SystemExit, match=re.escape(why)):
+        read_weights(str(tmp_path / "w.json"), 2)
+    (tmp_path / "w.json").write_text("[1, -2.5]")
+    assert read_weights(str(tmp_path / "w.json"), 2) == [1.0, -2.5]

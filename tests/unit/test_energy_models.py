@@ -75,10 +75,19 @@ def test_a_wrong_name_is_refused_with_those_there_are(setting: str, words: str) 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("rate_mbps = 10\n", ""), "rate_mbps"),
+        (("rate_mbps = 10\n", ""), "rate_mbps is missing"),
         (('kind = "port"', 'kind = "cable"'), "its kind is 'cable'; expected kind = \"KIND\" with one of port, switch"),
-        (("active_w = 0.3", "active_w = -1.0"), "active_w: Input should be greater than or equal to 0"),
-        (("active_w = 0.3", "active_w = nan"), "active_w"),
+        (("active_w = 0.3", "active_w = -1.0"), '"slow.toml": active_w is -1.0; expected a number of at least 0'),
+        (("active_w = 0.3", "active_w = nan"), "active_w is nan; expected a finite number"),
+        (("active_w = 0.3", "active_w = inf"), "active_w is inf; expected a finite number"),
+        (("active_w = 0.3", "active_w = 1e9"), "active_w is 1000000000.0; expected a number of at most 1,000,000"),
+        (("active_w = 0.3", 'active_w = "0.3"'), "active_w is '0.3'; expected a number, without quotes"),
+        (("active_w = 0.3", "active_w = true"), "active_w is True; expected a number"),
+        (("active_w = 0.3", ""), "active_w is missing; a port needs it"),
+        (
+            ("active_w = 0.3", "active_w = 0.3\nactve_w = 1"),
+            'actve_w is not a field of a port (did you mean "active_w"?)',
+        ),
         (('active_w = "assumed: a guess"', ""), '"active_w" has no source'),
         (('active_w = "assumed', 'volts = "x"\nactive_w = "assumed'), '"volts", which is not a number of this model'),
         (('summary = "mine"', 'summary = "mine"\ncolour = "red"'), "colour"),

@@ -137,3 +137,11 @@ print(start(["env"]).communicate()[0].decode())
     assert threads == "1"
     assert seen
     assert not any(line.startswith("OPENBLAS_NUM_THREADS") for line in seen)
+
+
+@pytest.mark.slow
+def test_a_page_without_figures_loads_no_library_that_draws() -> None:
+    code = "import sys, netwarp.report.page, netwarp.report.tables, netwarp.steps.evaluation; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "netwarp.report.panels" in done.stdout
+    assert "matplotlib" not in done.stdout

@@ -20,8 +20,10 @@ from netwarp.store.result import create_result, open_result
 from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
 from netwarp.store.schemas import TABLES
+from netwarp.store.status import read_status, write_status
 from netwarp.store.streams import StreamState, polars_schema
 from netwarp.store.summary import axis_text, axis_title
+from netwarp.values.json_values import Json
 from synthetic import lab, write_description, write_result, write_run, write_table
 
 PLAN: Any = {
@@ -292,3 +294,26 @@ def test_the_title_of_an_axis_says_what_varies() -> None:
     assert axis_title("links.bottleneck.queue") == "bottleneck queue"
     assert axis_title("changes.0.rate") == "changes 0 rate"
     assert axis_title("seeds") == "seeds"
+
+
+def test_a_status_is_read_once_for_each_state_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def noted(path: Path) -> dict[str, Json]:
+        read.append(path)
+        return files.read_json(path)
+
+    monkeypatch.setattr("netwarp.store.status.read_json", noted)
+    write_status(tmp_path, RunStatus.OK, None, seconds=1.0)
+    read_status(tmp_path)["reason"] = "of this caller alone"
+    assert [read_status(tmp_path).get("reason") for _ in range(3)] == [None] * 3
+    assert len(read) == 1
+    write_status(tmp_path, RunStatus.FAILED, "because", seconds=1.0)
+    assert read_status(tmp_path).get("reason") == "because"
+    # Another program replaces the file.
+    (tmp_path / "new").write_text('{"status": "suspect", "reason": "why", "seconds": 2.0}')
+    (tmp_path / "new").replace(tmp_path / "status.json")
+    assert (read_status(tmp_path)["status"], len(read)) == (RunStatus.SUSPECT, 3)
+    (tmp_path / "status.json").unlink()
+    with pytest.raises(StoreError, match=r"status\.json"):
+        read_status(tmp_path)

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from netwarp.cli.application import application
 from netwarp.exports import exporter
+from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model.views import known_views
 from netwarp.steps.imports import import_result
+from netwarp.steps.needs import refuse_unshowable
 from netwarp.steps.views import write_views
 from netwarp.store.errors import LayoutError
 from netwarp.store.result import ResultDir
@@ -60,6 +62,9 @@ def test_what_a_package_offers_is_there(site: Path) -> None:
     assert "others" in dict(registry.studies())
     assert "goodputs" in known_views() and "one-flow" in shipped_scenarios()
     assert load_scenario("one-flow").views == ("goodputs",)
+    refuse_unshowable(make_plan(load_scenario("one-flow")))
+    with pytest.raises(ScenarioError, match="the view goodputs compares cases"):
+        refuse_unshowable(make_plan(load_scenario("bufferbloat", ['views=["goodputs"]'])))
 
 
 def test_views_are_called_by_name_with_the_result(site: Path, tmp_path: Path) -> None:

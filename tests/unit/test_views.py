@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netwarp.scenario import parse_scenario
+import pytest
+from netwarp.plan import Plan, make_plan
+from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model.views import known_views
+from netwarp.steps.needs import refuse_unshowable
 from netwarp.store.findings import Finding, Holds, read_findings, write_findings
 from scenario_texts import replaced
 
@@ -24,3 +27,44 @@ def test_findings_come_back_as_they_were_written(tmp_path: Path) -> None:
         Finding("UDP loses", Holds.INCONCLUSIVE, "no run of this is there"),
     ]
     assert read_findings(write_findings(tmp_path, findings)) == findings
+
+
+def _plan(scenario: str, *settings: str) -> Plan:
+    return make_plan(load_scenario(scenario, settings))
+
+
+def test_every_shipped_scenario_has_what_its_views_need() -> None:
+    having = [name for name in shipped_scenarios() if load_scenario(name).views]
+    assert len(having) > 8
+    for name in having:
+        refuse_unshowable(_plan(name))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "settings", "why"),
+    [
+        ("web-search", ['views=["energy-cost"]'], "needs two axes"),
+        ("energy", ["record.exact=false"], "needs runs with energy"),
+        ("bufferbloat", ['views=["energy-cost"]'], "needs runs with energy: give links or nodes a model"),
+        ("bufferbloat", ['views=["coexistence-matrix"]'], "needs two axes such as flows.a.cc and flows.b.cc"),
+        ("bufferbloat", ['views=["tuners"]'], 'compares tuners, but this study has only one; sweep "run.tuner"'),
+        ("red-law", ["links.link.queue=codel"], "is about one queue"),
+        ("red-law", ["record.exact=false"], "needs exact records"),
+        ("md1", ["links.link.queue=codel"], "is about a queue in the order of arrival"),
+        ("md1", ['sweep.links.link.rate=["100mbit", "200mbit"]'], "sweep the flow's rate alone"),
+        ("bufferbloat", ['views=["ab-interference"]'], "all, none and some flows are in the group treated"),
+    ],
+)
+def test_a_view_that_the_runs_cannot_fill_is_refused_with_the_scenario(
+    scenario: str, settings: list[str], why: str
+) -> None:
+    with pytest.raises(ScenarioError, match=why) as refused:
+        refuse_unshowable(_plan(scenario, *settings))
+    (problem,) = refused.value.problems
+    assert "views" in problem.where and "--set views=[]" in problem.message
+    refuse_unshowable(_plan(scenario, *settings, "views=[]"))
+
+
+def test_an_engine_without_exact_records_cannot_fill_a_view_of_energy() -> None:
+    with pytest.raises(ScenarioError, match="needs runs with energy"):
+        refuse_unshowable(_plan("energy"), exact=False)

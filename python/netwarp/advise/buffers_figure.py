@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from netwarp.advise.buffers import KEPT, SIZES, Smallest, rows
 from netwarp.plots import style
-from netwarp.plots.colours import looks
+from netwarp.plots.colours import REFERENCE, looks
 from netwarp.store.files import write_text
 
 _HEIGHT_IN, _LEFT = 4.0, 0.085
@@ -40,7 +40,7 @@ def draw_buffers(found: Sequence[Smallest], words: str) -> Figure:
     )
     for at, path in enumerate(paths):
         axes = figure.add_axes((_LEFT + at * wide, 0.14, wide - 0.02, 0.58))
-        axes.axhline(100 * KEPT, color=style.REFERENCE, linewidth=0.8, linestyle="--")
+        axes.axhline(100 * KEPT, color=REFERENCE, linewidth=0.8, linestyle="--")
         for one in (one for one in found if one.path == path):
             most = max(point.goodput_mbps for point in one.points)
             shares = [100 * point.goodput_mbps / most for point in one.points]

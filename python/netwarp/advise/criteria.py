@@ -13,7 +13,7 @@ from netwarp.advise.environment import Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.situations import RIVAL
 from netwarp.common import quantities
-from netwarp.common.words import did_you_mean
+from netwarp.common.words import did_you_mean, shortened
 from netwarp.stats.fairness import jain_index
 from netwarp.values.units import parse_duration, parse_percent, parse_rate
 
@@ -40,7 +40,8 @@ MIN_EFFECT = math.log(1.02)
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity that is shown and may be limited: its name, words and unit, and whether more of it is better."""
+    """A quantity that is shown and may be limited: its name, words and unit, and whether more of it is better. None is
+    below 0; `above_zero`: none is 0 either. `greatest` is its largest value."""
 
     name: str
     words: str
@@ -48,6 +49,8 @@ class Measure:
     higher: bool
     parse: Callable[[str], float]
     of: Callable[[Values, Environment], float | None]
+    greatest: float = math.inf
+    above_zero: bool = False
 
 
 def _mbps(text: str) -> float:
@@ -60,6 +63,25 @@ def _ms(text: str) -> float:
 
 def _percent(text: str) -> float:
     return 100 * parse_percent(text)
+
+
+def _number(unit: str = "") -> Callable[[str], float]:
+    """A parser of numbers, alone or followed by the unit. It raises ValueError."""
+    forms = (
+        f'a number, alone or in {unit}, such as "1.5" or "1.5 {unit}"'
+        if unit
+        else 'a number without unit, such as "0.9"'
+    )
+
+    def parse(text: str) -> float:
+        match = re.fullmatch(r"(?P<sign>-?)(?P<number>\d{1,12}(\.\d{1,12})?)\s*(?P<unit>.*)", text)
+        if match is None or match["unit"].lower() not in ("", unit.lower()):
+            raise ValueError(f'"{shortened(text, 50)}" is not {forms}')
+        if match["sign"]:
+            raise ValueError(f'"{text}" is negative, and no value of it is')
+        return float(match["number"])
+
+    return parse
 
 
 def goodput_mbps(values: Values, environment: Environment) -> float | None:
@@ -165,14 +187,38 @@ MEASURES: Mapping[str, Measure] = {
         Measure("goodput", "goodput of the bulk flows", "Mbit/s", True, _mbps, goodput_mbps),
         Measure("download", "goodput of the downloads", "Mbit/s", True, _mbps, _download_mbps),
         Measure("upload", "goodput of the uploads", "Mbit/s", True, _mbps, _upload_mbps),
-        Measure("rtt_p95", "95th percentile of the RTT that others see", "ms", False, _ms, rtt_p95_ms),
-        Measure("fairness", "Jain's index of the bulk flows", "", True, float, fairness),
-        Measure("call_r", "rating of the worse direction of a call (R, G.107)", "", True, float, r_factor),
-        Measure("call_delay", "playout delay of a call", "ms", False, _ms, _call_delay_ms),
+        Measure("rtt_p95", "95th percentile of the RTT that others see", "ms", False, _ms, rtt_p95_ms, above_zero=True),
+        Measure("fairness", "Jain's index of the bulk flows", "", True, _number(), fairness, greatest=1),
+        Measure(
+            "call_r",
+            "rating of the worse direction of a call (R, G.107)",
+            "",
+            True,
+            _number(),
+            r_factor,
+            greatest=R_MAX,
+        ),
+        Measure("call_delay", "playout delay of a call", "ms", False, _ms, _call_delay_ms, above_zero=True),
         Measure("call_lost", "packets of a call that are lost or late", "%", False, _percent, _call_lost_pct),
-        Measure("web_p95", "95th percentile of the completion times of requests", "ms", False, _ms, web_p95_ms),
-        Measure("energy", "energy per delivered MB, by models", "J/MB", False, float, energy_j_per_mb),
-        Measure("retransmits", "segments retransmitted", "", False, float, _retransmits),
+        Measure(
+            "web_p95",
+            "95th percentile of the completion times of requests",
+            "ms",
+            False,
+            _ms,
+            web_p95_ms,
+            above_zero=True,
+        ),
+        Measure(
+            "energy",
+            "energy per delivered MB, by models",
+            "J/MB",
+            False,
+            _number("J/MB"),
+            energy_j_per_mb,
+            above_zero=True,
+        ),
+        Measure("retransmits", "segments retransmitted", "", False, _number(), _retransmits),
     )
 }
 
@@ -309,7 +355,12 @@ def parse_limit(text: str) -> Limit:
         value = measure.parse(match["value"].strip())
     except ValueError as error:
         raise AdviceError(f'the limit "{text}": {error}') from None
-    return Limit(text.strip(), measure, match["sign"].startswith("<"), value)
+    most = match["sign"].startswith("<")
+    if most and not value and measure.above_zero:
+        raise AdviceError(f'the limit "{text}" cannot be met: {measure.name} is always above 0')
+    if not most and value > measure.greatest:
+        raise AdviceError(f'the limit "{text}" cannot be met: {measure.name} is at most {measure.greatest:g}')
+    return Limit(text.strip(), measure, most, value)
 
 
 def check_limits(limits: Sequence[Limit], environment: Environment) -> None:
@@ -324,7 +375,8 @@ def check_limits(limits: Sequence[Limit], environment: Environment) -> None:
 
 def _check_possible(limit: Limit, environment: Environment) -> None:
     name, rates = limit.measure.name, environment.rates_bps
-    if name == "rtt_p95" and limit.most and limit.value < environment.rtt_ns / 1e6:
+    if name in ("rtt_p95", "web_p95") and limit.most and limit.value < environment.rtt_ns / 1e6:
+        # A request takes at least a round trip.
         empty = f"the empty path alone takes {quantities.duration(environment.rtt_ns)}"
         raise AdviceError(f'the limit "{limit.text}" cannot be met: {empty}')
     roles = environment.roles

@@ -10,7 +10,7 @@ from netwarp.advise.advice import Advice, Place
 from netwarp.advise.candidates import NOW
 from netwarp.advise.criteria import MEASURES, Measure
 from netwarp.plots import style
-from netwarp.plots.colours import CATEGORICAL
+from netwarp.plots.colours import CATEGORICAL, REFERENCE
 
 _OF_CRITERION = {
     "latency": "rtt_p95",
@@ -66,7 +66,7 @@ def draw(advice: Advice, front: Front) -> Figure:
     axes = figure.add_axes((_LEFT, _BOTTOM_IN / _HEIGHT_IN, 0.97 - _LEFT, 1 - (_BOTTOM_IN + _HEAD_IN) / _HEIGHT_IN))
     axes.margins(0.08)
     ordered = sorted((one for one in front.places if one.name in front.names), key=lambda one: one.values[front.x.name])
-    axes.plot(*_points(ordered, front), color=style.REFERENCE, linewidth=1.2, linestyle="--", zorder=1)
+    axes.plot(*_points(ordered, front), color=REFERENCE, linewidth=1.2, linestyle="--", zorder=1)
     for one in front.places:
         x, y = one.values[front.x.name], one.values[front.y.name]
         colour = CATEGORICAL[1] if one.name == advice.choice.name else style.INK if one.name == NOW else CATEGORICAL[0]

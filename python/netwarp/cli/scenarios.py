@@ -2,13 +2,17 @@
 
 import json as json_
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from netwarp.cli import values
 from netwarp.cli.common import OK, errors, print_json, say, stdout
 from netwarp.cli.options import Case, Flag, Scenario, Settings, Sweep
+
+if TYPE_CHECKING:
+    from netwarp.scenario.model import Scenario as ScenarioModel
 
 
 def new(
@@ -98,7 +102,7 @@ def show(
         Print the runs, and the lab and the commands of the first, as JSON (docs/lab.md).
     """
     with errors():
-        from netwarp.energy.model import Model
+        from netwarp.engines import lacking_by_default
         from netwarp.execute.single import energy_of
         from netwarp.lab import build_lab, network_notes
         from netwarp.lab.commands import commands
@@ -106,12 +110,16 @@ def show(
         from netwarp.lab.drawing import draw
         from netwarp.plan import make_plan
         from netwarp.scenario import load_scenario, notes
+        from netwarp.steps.needs import refuse_unshowable
         from netwarp.steps.room import disk_words
 
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
         plan = make_plan(loaded, cases=case)
+        refuse_unshowable(plan)
         for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
+        for problem in lacking_by_default(plan):
+            say(f"note: `netwarp run` refuses it: {problem.render(loaded.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)
         use = estimate_plan(plan)
@@ -139,12 +147,26 @@ def show(
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
         lines += [disk_words(use)] if use else []
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), ""]
-        links, nodes = first.scenario.links, first.scenario.nodes
-        modelled: list[tuple[str, Model | None]] = [(name, link.energy) for name, link in links.items()]
-        modelled += [(name, node.energy) for name, node in nodes.items()]
-        energy = [f"  {name}: {model.name}, {model.summary}" for name, model in modelled if model]
+        energy = list(_energy_lines(first.scenario))
         lines += ["Energy, computed after the run:", "", *energy, ""] if energy else []
         lines += ["As commands:", ""]
         lines += [f"  {line}" for line in commands(lab)]
         out.write("\n".join(lines))
     return OK
+
+
+def _energy_lines(scenario: "ScenarioModel") -> Iterator[str]:
+    """A line for each link and node with a model of energy."""
+    from netwarp.energy.model import Switch
+
+    for name, link in scenario.links.items():
+        if link.energy:
+            yield f"  {name}: {link.energy.name}, {link.energy.summary}"
+    for name, node in scenario.nodes.items():
+        if not (model := node.energy):
+            continue
+        at = [link for link, one in scenario.links.items() if name in one.ends and one.energy]
+        counted = (
+            f"; the ports of {', '.join(at)} count by their links' models" if isinstance(model, Switch) and at else ""
+        )
+        yield f"  {name}: {model.name}, {model.summary}{counted}"

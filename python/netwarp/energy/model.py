@@ -11,15 +11,18 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from netwarp.common.words import nearest, shortened
 
 _STRICT = ConfigDict(extra="forbid")
-Watts = Annotated[float, Field(ge=0, le=1e6)]
-Amount = Annotated[float, Field(ge=0, le=1e9)]
+Watts = Annotated[float, Field(ge=0, le=1e6, strict=True, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=1e9, strict=True, allow_inf_nan=False)]
 """A time, or a share of energy, in the unit that the field's name ends with."""
-Length = Annotated[float, Field(gt=0, le=1e9)]
+Length = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False)]
 """A time above 0, in the unit that the field's name ends with."""
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1, le=10**6)]
+Share = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=10**6, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class Port:
     name: str = ""
     summary: str
     rate_mbps: Length
-    overhead_bytes: Annotated[int, Field(ge=0, le=1000)]
+    overhead_bytes: Annotated[int, Field(ge=0, le=1000, strict=True)]
     active_w: Watts
     low_power_idle: LowPowerIdle | None = None
     coalescing: Coalescing | None = None
@@ -75,8 +78,8 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """A router or switch: `idle_w` without ports, `port_w` for each link, and the energy of each packet and of each
-    byte of a frame that it sends."""
+    """A router or switch: `idle_w` without ports, `port_w` for each link that has no model of its ports, and the energy
+    of each packet and of each byte of a frame that it sends."""
 
     __pydantic_config__ = _STRICT
     kind: Literal["switch"] = "switch"
@@ -174,14 +177,40 @@ def read_model(data: Mapping[str, Any]) -> Model:
     try:
         model: Model = _reader(kind).validate_python(dict(data))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind}: {first['msg'][:200]}") from None
+        raise ValueError(_sentence(error.errors(include_url=False)[0], kind)) from None
     numbers = set(_numbers(model))
     if missing := sorted(numbers - model.sources.keys()):
         raise ValueError(f'"{missing[0]}" has no source; say under [sources] where it is from, or "assumed: …"')
     if unknown := sorted(model.sources.keys() - numbers):
         raise ValueError(f'[sources] has "{unknown[0]}", which is not a number of this model')
     return model
+
+
+_EXPECTED = {
+    "greater_than_equal": "a number of at least {ge:,.0f}",
+    "greater_than": "a number above {gt:,.0f}",
+    "less_than_equal": "a number of at most {le:,.0f}",
+    "finite_number": "a finite number",
+    "float_type": "a number, without quotes",
+    "int_type": "a whole number, without quotes",
+    "string_type": 'text in quotes, such as "assumed: …"',
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
+
+
+def _sentence(detail: ErrorDetails, kind: str) -> str:
+    """An error of pydantic in words for the author of the file."""
+    where = ".".join(map(str, detail["loc"]))
+    if detail["type"] == "missing":
+        return f"{where} is missing; a {kind} needs it"
+    if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        names = [one.name for one in fields(KINDS[kind])] if len(detail["loc"]) == 1 else []
+        return f"{where} is not a field of a {kind}{nearest(str(detail['loc'][-1]), names)}; remove it"
+    expected = _EXPECTED.get(detail["type"])
+    if expected is None:
+        return f"{where or kind}: {detail['msg'][:200]}"
+    return f"{where} is {shortened(repr(detail['input']), 50)}; expected {expected.format(**detail.get('ctx', {}))}"
 
 
 def _numbers(model: Any, prefix: str = "") -> list[str]:

@@ -70,9 +70,13 @@ def _read(path: Path, name: str) -> Model:
         content = read_file(path, MAX_BYTES)
         if len(content) > MAX_BYTES:
             raise ValueError(f"it is larger than {MAX_BYTES // 2**10} KiB")
-        return read_model({**tomllib.loads(content.decode("utf-8-sig")), "name": name})
+        data = tomllib.loads(content.decode("utf-8-sig"))
     except RecursionError:
         raise ValueError(f'the model of energy "{path.name}" cannot be read: it is nested too deeply') from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ValueError(f'the model of energy "{path.name}" cannot be read: {why}') from None
+    try:
+        return read_model({**data, "name": name})
+    except ValueError as error:
+        raise ValueError(f'the model of energy "{path.name}": {error}') from None

@@ -10,7 +10,7 @@ from netwarp.engines.base import (
     MissingPartError,
     Outcome,
 )
-from netwarp.engines.check import refuse_unsupported, refuse_withheld
+from netwarp.engines.check import lacking_by_default, refuse_unsupported, refuse_withheld
 from netwarp.engines.identity import differing, identity_here, identity_of, name_of, sources_digest
 from netwarp.engines.registry import SSH, engine_names, find_engine, find_same_engine, with_kernel_of
 
@@ -30,6 +30,7 @@ __all__ = [
     "find_same_engine",
     "identity_here",
     "identity_of",
+    "lacking_by_default",
     "name_of",
     "refuse_unsupported",
     "refuse_withheld",

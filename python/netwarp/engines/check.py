@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netwarp.engines.base import Engine, EngineError
 from netwarp.engines.modules import CompilesModules, ModuleBuild, loaded_by, modules_of
-from netwarp.engines.registry import with_kernel_of
+from netwarp.engines.registry import find_engine, with_kernel_of
 from netwarp.plan import Plan
-from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import Node, Record, Scenario
 from netwarp.scenario.source import Keys
@@ -35,6 +35,21 @@ def refuse_unsupported(plan: Plan, engine: Engine) -> list[str]:
             beyond += engine_of_run.check(plan)
     _refuse(beyond, plan.scenario)
     return [*_without_failed_modules(plan, builds), *_superseded(builds), *_compiler_warnings(builds)]
+
+
+def lacking_by_default(plan: Plan) -> list[Problem]:
+    """Find what `refuse_unsupported` refuses for the default engine, for readers who only look at a plan.
+
+    Empty if that engine is not here, or if the scenario names its kernels, which would have to be found first.
+    """
+    if any(key == ("kernel",) and section is not None for key, section in plan.sections):
+        return []
+    try:
+        engine = find_engine()
+        found = [*_beyond(plan, engine), *engine.check(plan)]
+    except EngineError:
+        return []
+    return problems_at(list(dict.fromkeys(found)), plan.scenario.source)
 
 
 def _without_failed_modules(plan: Plan, builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:

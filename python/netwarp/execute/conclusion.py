@@ -4,18 +4,19 @@ This is separate from `single.py` because the modules that read records take lon
 to run: they are loaded while the first run is executed.
 """
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 from netwarp.analysis.run.charges import charge_doubts, charge_notes
 from netwarp.analysis.run.faults import FaultError, contained
-from netwarp.analysis.run.run_metrics import compute_metrics
+from netwarp.analysis.run.run_metrics import code_digest, compute_metrics
 from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import judge
 from netwarp.discovery import Logged, found_network, read_logs
 from netwarp.engines import Job, Outcome
 from netwarp.engines.reports import RunFacts
-from netwarp.lab_format.model import Lab
+from netwarp.lab_format.model import Lab, lab_reader
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room, store_errors
 from netwarp.store.files import is_full, write_json
@@ -30,11 +31,22 @@ KSELFTEST_SKIP = 4
 """Exit code of a kernel selftest that does not apply (tools/testing/selftests/kselftest.h)."""
 
 
+_PREPARING = threading.Lock()
+
+
+def prepare() -> None:
+    """Build what every conclusion uses, once: while the first run is executed, or before its conclusion."""
+    with _PREPARING:
+        lab_reader()
+        code_digest()
+
+
 def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcome, keep: Keep = EVERYTHING) -> Outcome:
     """Complete the directory of a run that its engine made; returns how it went, all considered.
 
     A run that failed keeps its records, which may show why. Raises StoreError.
     """
+    prepare()
     run, duration_ns = RunDir(directory), outcome.found.get("duration_ns", 0)
     network = found_network(run, job.lab, duration_ns)
     logged = _logged(run, job.lab, network)

@@ -16,7 +16,7 @@ from netwarp.store.run_status import RunStatus
 
 _POLL_S = 0.2
 _FIRST_S = 0.1
-"""The time after which a machine has started: other work of this process would delay its start."""
+"""The time after which a machine has started: where it shares a CPU with this process, other work would delay it."""
 
 
 def execute(
@@ -59,7 +59,8 @@ def execute(
 
     virtual = engine.capabilities.clock == "virtual"
     usual = len(processors()) if virtual else 1
-    with _loaded_meanwhile(spare) as (started, idle), ThreadPoolExecutor(jobs or usual) as pool:
+    at_once = len(todo) < len(processors())
+    with _loaded_meanwhile(spare, at_once) as (started, idle), ThreadPoolExecutor(jobs or usual) as pool:
         pending = {pool.submit(work, run): run for run in todo}
         try:
             while pending:
@@ -78,9 +79,11 @@ def execute(
 
 
 @contextlib.contextmanager
-def _loaded_meanwhile(spare: Callable[[], None]) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
+def _loaded_meanwhile(
+    spare: Callable[[], None], at_once: bool
+) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
     """Load the modules that conclude runs while the first runs are executed, and call `spare` during the last ones; the
-    two functions that it yields start these.
+    two functions that it yields start these. `at_once`: there is a CPU for it beside those of the runs.
 
     Both happen in a separate thread, so that no signal interrupts an import: numpy cannot be loaded twice.
     """
@@ -88,8 +91,8 @@ def _loaded_meanwhile(spare: Callable[[], None]) -> Iterator[tuple[Callable[[], 
 
     def load() -> None:
         started.wait()
-        if not over.wait(_FIRST_S):
-            import_module("netwarp.execute.conclusion")
+        if not over.wait(0 if at_once else _FIRST_S):
+            import_module("netwarp.execute.conclusion").prepare()
         idle.wait()
         if not over.is_set():
             spare()

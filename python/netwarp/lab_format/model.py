@@ -346,10 +346,11 @@ class Lab(LabObject):
 
 
 @cache
-def _reader() -> TypeAdapter[Lab]:
+def lab_reader() -> TypeAdapter[Lab]:
+    """The reader of labs, built once in a process, which takes as long as reading the records of a short run."""
     return TypeAdapter(Lab)
 
 
 def read_lab(value: object) -> Lab:
     """Load a lab from its JSON. Raises ValidationError."""
-    return _reader().validate_python(value)
+    return lab_reader().validate_python(value)

@@ -16,7 +16,7 @@ from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.flows import kind_of
 from netwarp.learning.agents import AGENTS
 from netwarp.learning.background import BackgroundRun
-from netwarp.learning.draws import Draws, drawn
+from netwarp.learning.draws import Draws, check_draws, drawn, extremes
 from netwarp.modules.program import CALLER, PROGRAM
 from netwarp.policy import END, START, Action, State
 
@@ -32,6 +32,9 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
     in each episode (see `Draws`). `interval_us` is the monitoring interval (0: the smoothed RTT; default: the agent's).
     `exact` keeps exact records of packets while a run lasts, which only costs time here. An episode ends with its run:
     `truncated`.
+
+    The scenario is read with both ends of each range and each value of each list. Raises ValueError, ScenarioError,
+    EngineError.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium declares it so)
@@ -50,6 +53,9 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
     ) -> None:
         if agent not in AGENTS:
             raise ValueError(f'there is no agent "{agent}"; there are {sorted(AGENTS)}')
+        if set is not None and not isinstance(set, Mapping):
+            raise ValueError(f'set is {set!r}; give a dictionary from paths, such as {{"duration": "10s"}}')
+        check_draws(draw or {})
         self._kind = AGENTS[agent]
         low, high = (
             np.tile(np.array(ends, np.float32), self._kind.history) for ends in (self._kind.low, self._kind.high)
@@ -74,6 +80,8 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         length_us = self._kind.interval_us if interval_us is None else interval_us
         control = " ".join([f"{PROGRAM}{CALLER}", *self._kind.parameters, f"interval_us={length_us}"])
         self._set = {**(set or {}), f"flows.{self.flow}.cc": control, "record.exact": exact}
+        for values in [{}, *extremes(self._draw)]:
+            load_scenario(scenario, set={**self._set, **values})
         self._run: BackgroundRun | None = None
         self._agent = self._kind.new()
         self._state: State | None = None
@@ -102,10 +110,7 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
         """
         if self._run is None or self._state is None:
             raise gymnasium.error.ResetNeeded("the run is over: call reset()")
-        numbers = np.asarray(action, np.float64).reshape(-1)
-        if len(numbers) != 1 or not np.isfinite(numbers[0]):
-            raise ValueError(f"an action is one finite number, not {numbers.tolist()}")
-        self._run.answer(self._state, self._agent.act(self._state, float(numbers[0])))
+        self._run.answer(self._state, self._agent.act(self._state, _number(action)))
         self._state = self._asked()
         if self._state is None:
             return np.array(self._agent.observation, np.float32), 0.0, False, True, {}
@@ -135,6 +140,17 @@ class CongestionControl(gymnasium.Env[Observation, NDArray[np.float32]]):
             else:
                 raise EngineError(f'the flow "{self.flow}" has a second connection, but an environment controls one')
         return None
+
+
+def _number(action: object) -> float:
+    """The action's number. Raises ValueError unless it is one finite number, in an array of any shape."""
+    try:
+        numbers = np.asarray(action, np.float64).reshape(-1)
+    except (TypeError, ValueError):  # NumPy's words for a text, an object or lists of several lengths
+        numbers = np.empty(0)
+    if len(numbers) != 1 or not np.isfinite(numbers[0]):
+        raise ValueError(f"an action is one finite number, not {action!r}")
+    return float(numbers[0])
 
 
 def facts(state: State) -> dict[str, Any]:

@@ -4,13 +4,12 @@ figure."""
 import re
 from collections.abc import Iterable, Sequence
 
-from matplotlib import colormaps
-from matplotlib.colors import to_hex, to_rgb
-
 # M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is hard to see on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 OWN = ("#6A3D9A", "#8C510A", "#7A8B00", "#A50F4C", "#2F5D62", "#8DA0CB", "#B2912F")
 """Colours for labels that are not in the table below, such as users' modules; the table has none of these colours."""
+REFERENCE = "#9a9a9a"
+"""The colour of references: grey, so that it differs from all colours."""
 DASHES = ("-", "--", ":", "-.")
 MAX_DISTINCT = len(CATEGORICAL)
 """The most curves without an order that can be told apart in one panel."""
@@ -52,12 +51,18 @@ def colours(count: int, ordered: bool) -> list[str]:
     """A colour for each entry: shades from dark to light if the entries have an order, else distinct ones."""
     if not ordered or count < 2:
         return [CATEGORICAL[at % len(CATEGORICAL)] for at in range(count)]
+    # Imported lazily, as below: tables and the page's interactive figures need no shades.
+    from matplotlib import colormaps  # noqa: PLC0415
+    from matplotlib.colors import to_hex  # noqa: PLC0415
+
     shades = colormaps["viridis"]
     return [to_hex(shades(0.86 * at / (count - 1))) for at in range(count)]
 
 
 def pale(colour: str) -> str:
     """The colour mixed with white, for the reference with which a curve of that colour is compared."""
+    from matplotlib.colors import to_hex, to_rgb  # noqa: PLC0415
+
     red, green, blue = (0.45 * part + 0.55 for part in to_rgb(colour))
     return to_hex((red, green, blue))
 

@@ -31,8 +31,6 @@ _FAST = {"compress_level": 3}
 INK = "#222222"
 MUTED = "#666666"
 RATE = "#dcdcdc"
-REFERENCE = "#9a9a9a"
-"""The colour of references: grey, so that it differs from all colours."""
 NEUTRAL = "#5B7083"
 """The colour of bars that need not be told apart; no value has it."""
 TICK_ROOM = 0.04

@@ -24,6 +24,7 @@ from netwarp.plan import Plan, Run, make_plan
 from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import trace_files
+from netwarp.steps.needs import refuse_unshowable
 from netwarp.steps.room import room_notes
 from netwarp.store.files import write_bytes
 from netwarp.store.making import ResultWriter, begin_result
@@ -92,6 +93,7 @@ def make_study(
         _require_cluster()
     refuse_withheld(scenario, engine)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
+    refuse_unshowable(plan, exact=engine.capabilities.exact)
     notes = refuse_unsupported(plan, engine)
     if dask is None:
         note_warnings(engine, console)

@@ -166,7 +166,9 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     point = {axis: value for axis, value in run.run.description.point.items() if axis in plain.sweep}
     settings = [f"{axis}={toml(value)}" for axis, value in point.items()]
     added = "".join(one.astoml() for one in interventions)
-    return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path), case
+    # One run has no axes, which most views compare.
+    settings = [*given, *settings, "views=[]"]
+    return parse_scenario(f"{text.rstrip()}\n{added}", str(path), settings, result.path), case
 
 
 def _refuse_beside_states(scenario: Scenario, interventions: Sequence[Intervention]) -> None:

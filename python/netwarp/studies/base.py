@@ -36,7 +36,8 @@ class Study:
     """A study with everything that it offers.
 
     `scenarios`: a folder whose files NAME.toml are scenarios called NAME. `views`: name in a scenario's `views` → a
-    reference to a `netwarp.steps.views.View`. `imports`: references to `netwarp.steps.imports.Importer`s.
+    reference to a `netwarp.steps.views.View`. `needs`: name of a view → a reference to a `netwarp.steps.needs.Needs`,
+    which refuses plans that the view cannot show. `imports`: references to `netwarp.steps.imports.Importer`s.
     `rows`: references to functions that return a `netwarp.verify.row.Family` for `netwarp verify`.
     `exports`: by the name of their option, `--NAME`. `commands`: name → a reference to a function whose parameters
     and docstring are the command's (cyclopts); its module is imported for `netwarp --help`, so it should load
@@ -48,6 +49,7 @@ class Study:
 
     scenarios: Path | None = None
     views: Mapping[str, str] = field(default_factory=dict)
+    needs: Mapping[str, str] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
     exports: Mapping[str, Export] = field(default_factory=dict)
@@ -69,6 +71,7 @@ class Study:
     def references(self) -> Iterator[str]:
         """All references of the study."""
         yield from self.views.values()
+        yield from self.needs.values()
         yield from self.imports
         yield from self.rows
         yield from (one.function for one in self.exports.values())

@@ -61,6 +61,14 @@ def load(kind: Literal["views", "exports", "commands"], name: str) -> Any:
     return loaded(offer.function if isinstance(offer, Export) else offer)
 
 
+def needs(view: str) -> Any:
+    """The function that says what a plan lacks for a view; None if its study offers none. Raises StudyError."""
+    _only("views", view)
+    references = (study.needs[view] for _, study in studies() if view in study.views and view in study.needs)
+    reference = next(references, None)
+    return None if reference is None else loaded(reference)
+
+
 def importers() -> Iterator[Any]:
     """All importers of studies. Raises StudyError."""
     for _, study in studies():

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from netwarp.plots import style
-from netwarp.plots.colours import CATEGORICAL
+from netwarp.plots.colours import CATEGORICAL, REFERENCE
 from netwarp.verify.formats import part_used
 from netwarp.verify.row import JUDGED, Checked, Verdict
 from netwarp.verify.verifier import Verified
@@ -43,7 +43,7 @@ def draw(verified: Sequence[Verified], stem: Path) -> list[Path]:
             left=left_in / style.width_in(), right=0.97, top=1 - 0.72 / height_in, bottom=0.45 / height_in
         )
         axes.axvspan(-1, 1, color=style.RATE, alpha=0.5, linewidth=0, zorder=0)
-        axes.axvline(0, color=style.REFERENCE, linewidth=0.8, zorder=1)
+        axes.axvline(0, color=REFERENCE, linewidth=0.8, zorder=1)
         for at, checked in enumerate(rows):
             _points(axes, at, checked)
         axes.set_xlim(-_MOST, _MOST)

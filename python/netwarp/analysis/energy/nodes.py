@@ -15,8 +15,9 @@ from netwarp.stats.weighting import Times, Values
 def node_consumption(
     model: NodeModel, packets: Packets, links: int, acks: NDArray[np.bool_], start_ns: int = 0
 ) -> Consumption:
-    """The consumption of a node with this many links, by all packets that it sends and receives; `acks` says which of
-    them are acknowledgements of TCP without data. A radio is idle, and a host asleep, before its first packet."""
+    """The consumption of a node with this many links whose ports have no model themselves, by all packets that it sends
+    and receives; `acks` says which of them are acknowledgements of TCP without data. A radio is idle, and a host
+    asleep, before its first packet."""
     if isinstance(model, Switch):
         return steady(model.idle_w + model.port_w * links, packets, _switched_j(model, packets))
     if isinstance(model, Host):

@@ -64,7 +64,8 @@ def parts_of(run: RunDir) -> list[Part]:
             both = [end for link in at_node[node] for end in ends[link]]
             packets = in_order([_at(node, sent[end.interface_index], end) for end in both])
             acks = _are_acks(packets, longest)
-            found.append(Part("node", node, node, node_consumption(model, packets, len(at_node[node]), acks)))
+            unmodelled = sum(link not in energy.links for link in at_node[node])
+            found.append(Part("node", node, node, node_consumption(model, packets, unmodelled, acks)))
     return found
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netwarp.analysis.summary.selection import SEED
-from netwarp.plots import look, style
-from netwarp.plots.colours import CATEGORICAL, Look, looks, pale
+from netwarp.plots import look
+from netwarp.plots.colours import CATEGORICAL, REFERENCE, Look, looks, pale
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.legibility import MAX_PANELS
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
@@ -211,7 +211,7 @@ def _lines(run: PlottedRun, drawn: Mapping[str, Look], behind: tuple[str, Plotte
     lines: list[Variant] = []
     if behind:
         before = _goodputs(behind[1])
-        tints = {q.group: style.REFERENCE if len(before) == 1 else pale(drawn[q.group][0]) for q in before}
+        tints = {q.group: REFERENCE if len(before) == 1 else pale(drawn[q.group][0]) for q in before}
         lines = [
             replace(_reference(f"{q.group}, {behind[0]}", curves), colour=tints[q.group])
             for q, curves in before.items()
@@ -233,7 +233,7 @@ def _goodput_of(run: PlottedRun, group: str) -> Sequence[Curve]:
 
 
 def _reference(label: str, curves: Sequence[Curve]) -> Variant:
-    return Variant(label, style.REFERENCE, "-", curves, reference=True)
+    return Variant(label, REFERENCE, "-", curves, reference=True)
 
 
 def subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[PlottedRun], *how: str) -> str:

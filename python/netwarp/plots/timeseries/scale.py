@@ -1,13 +1,15 @@
 """The choice between a linear and a logarithmic axis for a figure's values, and its ticks."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator
 
 from netwarp.plots.look import current
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Values
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LOG_FROM = 30
 """The ratio of values (1.5 decades) from which a linear axis would hide the small ones."""
@@ -20,8 +22,11 @@ _LARGE = 100_000
 """The value from which ticks' names have a prefix (1M): a factor above the axis would overlap the heading."""
 
 
-def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
+def set_scale(axes: "Axes", spec: FigureSpec, *, ticks: int) -> None:
     """Set scale, limits and about `ticks` ticks of the y axis, for all curves of the figure in its window."""
+    # Imported lazily: kinds of figures ask `shows_log`, and so does the page without figures.
+    from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator  # noqa: PLC0415
+
     values = _values(spec)
     held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
     if not shows_log(spec):

@@ -14,9 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from netwarp.plots import style
-from netwarp.plots.colours import CATEGORICAL
+from netwarp.plots.colours import CATEGORICAL, REFERENCE
 from netwarp.store.result import ResultDir
-from netwarp.studies.ab_test.interference import ALL, CONTROL, NONE, QUANTITIES, TREATED, Effects
+from netwarp.studies.ab_test.interference import QUANTITIES, Effects
+from netwarp.studies.ab_test.needs import ALL, CONTROL, NONE, TREATED
 
 _PANEL_IN, _GAP_IN, _ROW_GAP_IN, _LEFT_IN, _RIGHT_IN, _FOOT_IN = 1.75, 0.62, 0.95, 0.62, 0.15, 0.55
 _COLOURS = {CONTROL: CATEGORICAL[0], TREATED: CATEGORICAL[1]}
@@ -31,7 +32,7 @@ def draw(effects: Sequence[Effects], result: ResultDir, stem: Path) -> list[Path
     seeds = max(one.seeds for one in effects)
     subtitle = f"{result.plan.get('name', '')} · " + ("one run each" if seeds == 1 else f"mean of {seeds} runs")
     handles: list[Artist] = [_handle(name, _control_of(result, name), _COLOURS[name]) for name in (CONTROL, TREATED)]
-    handles.append(Line2D([], [], color=style.REFERENCE, linestyle=(0, (4, 2)), label="effect of treating all"))
+    handles.append(Line2D([], [], color=REFERENCE, linestyle=(0, (4, 2)), label="effect of treating all"))
     with style.drawing_wide():
         wide_in = style.width_in() - _LEFT_IN - _RIGHT_IN
         panel_in = (wide_in - _GAP_IN * (len(metrics) - 1)) / len(metrics)
@@ -66,7 +67,7 @@ def _panel(axes: Axes, one: Effects, panel_in: float, *, named: bool) -> None:
             [100 * share for share in means], list(means.values()), "o-", color=colour, markersize=4, clip_on=False
         )
     ends = [one.means[CONTROL][NONE], one.means[TREATED][ALL]]
-    axes.plot([0, 100], ends, color=style.REFERENCE, linestyle=(0, (4, 2)), zorder=1)
+    axes.plot([0, 100], ends, color=REFERENCE, linestyle=(0, (4, 2)), zorder=1)
     values = [value for means in one.means.values() for value in means.values()]
     room = (max(values) - min(values)) * _ROOM or abs(max(values)) * _ROOM or 1.0
     axes.set_ylim(max(min(values) - room, 0.0 if min(values) >= 0 else min(values) - room), max(values) + room)

@@ -19,10 +19,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
-
-CONTROL, TREATED = "control", "treated"
-"""The groups of flows whose numbers are the shares."""
-ALL, NONE = 1.0, 0.0
+from netwarp.studies.ab_test.needs import ALL, CONTROL, MIXTURES, NONE, TREATED, share_of
 
 
 @dataclass(frozen=True)
@@ -93,10 +90,7 @@ def effects_of(result: ResultDir) -> list[Effects]:
     made = [_effects(place, metric, values) for (place, metric), values in found.items()]
     effects = sorted((one for one in made if one), key=lambda one: order[one.metric])
     if not effects:
-        raise StoreError(
-            f"the view ab-interference needs good runs in which all, none and some flows are in the group {TREATED}, "
-            f"and the others of the group {CONTROL}; sweep flows.{CONTROL}.count and flows.{TREATED}.count by cases"
-        )
+        raise StoreError(MIXTURES)
     return effects
 
 
@@ -108,7 +102,7 @@ def _share(result: ResultDir, run: str) -> tuple[float, int]:
     """The share of treated flows among those of both groups, and the number of these."""
     groups = [flow.group for flow in result.run(run).description.flows]
     treated, control = groups.count(TREATED), groups.count(CONTROL)
-    return (treated / (treated + control) if treated + control else NONE), treated + control
+    return share_of(treated, control), treated + control
 
 
 def _place(point: Mapping[str, object]) -> str:

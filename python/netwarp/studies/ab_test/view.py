@@ -13,7 +13,8 @@ import polars as pl
 
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
-from netwarp.studies.ab_test.interference import CONTROL, TREATED, Effects, effects_of
+from netwarp.studies.ab_test.interference import Effects, effects_of
+from netwarp.studies.ab_test.needs import CONTROL, TREATED
 
 FOLDER = "ab-interference"
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
 import polars as pl
 
-from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
-
-_CONTROL = re.compile(r"flows\.([^.]+)\.cc")
 
 
 @dataclass(frozen=True)
@@ -30,11 +26,6 @@ class Pair:
     share: float
     harm: float | None
     seeds: int
-
-
-def swept_controls(result: ResultDir) -> list[str]:
-    """The axes of flows' congestion controls, in their order."""
-    return [axis for axis in result.axes if _CONTROL.fullmatch(axis)]
 
 
 def pairs(summary: pl.DataFrame, own: str, other: str) -> Iterator[Pair]:

@@ -14,16 +14,17 @@ import polars as pl
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
-from netwarp.studies.coexistence_matrix.analysis import pairs, swept_controls
+from netwarp.studies.coexistence_matrix.analysis import pairs
+from netwarp.studies.coexistence_matrix.needs import AXES, swept_controls
 
 FOLDER = "coexistence-matrix"
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     """Write the table and the figure. Raises StoreError unless the congestion controls of two flows are swept."""
-    axes = swept_controls(result)
+    axes = swept_controls(result.axes)
     if len(axes) < 2:
-        raise StoreError("the view coexistence-matrix needs two axes such as flows.a.cc and flows.b.cc to sweep")
+        raise StoreError(AXES)
     rows = list(pairs(result.summary(), axes[0], axes[1]))
     folder = make_folder(result.path / FOLDER)
     table = pl.DataFrame([vars(row) for row in rows], infer_schema_length=None)

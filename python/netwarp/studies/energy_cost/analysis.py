@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
 
 import polars as pl
 
-from netwarp.store.result import ResultDir
 from netwarp.store.run_status import RunStatus
-
-_CONTROL = re.compile(r"flows\.([^.]+)\.cc")
-
-
-class Axes(NamedTuple):
-    """The axis of the control, the flow that has it, and the other axis."""
-
-    control: str
-    flow: str
-    other: str
+from netwarp.studies.energy_cost.needs import Axes
 
 
 @dataclass(frozen=True)
@@ -40,13 +28,6 @@ class Cost:
     seeds: int
 
 
-def axes_of(result: ResultDir) -> Axes | None:
-    """The two axes; None if there are not exactly these."""
-    found = [(axis, match[1]) for axis in result.axes if (match := _CONTROL.fullmatch(axis))]
-    others = [axis for axis in result.axes if not _CONTROL.fullmatch(axis)]
-    return Axes(*found[0], others[0]) if len(found) == 1 and len(others) == 1 else None
-
-
 def costs(summary: pl.DataFrame, axes: Axes) -> Iterator[Cost]:
     """The points in the plan's order, of all good runs that have an energy and a goodput."""
     rows = summary.filter(pl.col("status") == RunStatus.OK)
@@ -58,32 +39,34 @@ def costs(summary: pl.DataFrame, axes: Axes) -> Iterator[Cost]:
             row = part.row(0, named=True)
             found.setdefault((str(row[axes.control]), str(row[axes.other])), []).append(values)
     for (control, other), runs in found.items():
+        seen = [_rtt_of_others(run, axes.flow) for run in runs]
+        own_rtt = all(rtt is None for rtt in seen)
         yield Cost(
             control=control,
             other=other,
             j_per_mb=median(run["run", "", "energy_j_per_mb"] for run in runs),
             goodput_mbps=median(run["flow", axes.flow, "goodput_mbps"] for run in runs),
-            rtt_ms=_median([_rtt_ms(run, axes.flow) for run in runs]),
-            own_rtt=not any(_rtts_of_others(run, axes.flow) for run in runs),
+            rtt_ms=_median([run.get(("flow", axes.flow, _RTT)) for run in runs] if own_rtt else seen),
+            own_rtt=own_rtt,
             jain=_median([run.get(("run", "", "jain_index")) for run in runs]),
             retransmission_j=_median([run.get(("flow", axes.flow, "retransmission_j")) for run in runs]),
             seeds=len(runs),
         )
 
 
-def _rtt_ms(values: dict[tuple[str, str, str], float], flow: str) -> float | None:
-    """The largest RTT that other flows see; without other flows, that of the flow."""
-    others = _rtts_of_others(values, flow)
-    scope, metric = _RTT
-    return max(others) if others else values.get((scope, flow, metric))
+def _rtt_of_others(values: dict[tuple[str, str, str], float], flow: str) -> float | None:
+    """The largest RTT that other flows see in a run; None without other flows."""
+    found = (
+        value for (scope, name, metric), value in values.items() if _is_other(scope, name, flow) and metric == _RTT
+    )
+    return max(found, default=None)
 
 
-def _rtts_of_others(values: dict[tuple[str, str, str], float], flow: str) -> list[float]:
-    found = {name: value for (scope, name, metric), value in values.items() if (scope, metric) == _RTT}
-    return [value for name, value in found.items() if name != flow and not name.startswith(f"{flow}.")]
+def _is_other(scope: str, name: str, flow: str) -> bool:
+    return scope == "flow" and name != flow and not name.startswith(f"{flow}.")
 
 
-_RTT = ("flow", "rtt_ms_p95")
+_RTT = "rtt_ms_p95"
 
 
 def _median(values: list[float | None]) -> float | None:

@@ -13,7 +13,8 @@ from netwarp.plots import style
 from netwarp.plots.values import axis_values
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import axis_title
-from netwarp.studies.energy_cost.analysis import Axes, Cost
+from netwarp.studies.energy_cost.analysis import Cost
+from netwarp.studies.energy_cost.needs import Axes
 
 _HEIGHT_IN, _FOOT_IN, _GAP_IN, _RIGHT_IN, _LEFT_IN = 2.6, 0.62, 0.3, 0.2, 0.75
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

@@ -13,7 +13,8 @@ import polars as pl
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
-from netwarp.studies.energy_cost.analysis import axes_of, costs
+from netwarp.studies.energy_cost.analysis import costs
+from netwarp.studies.energy_cost.needs import AXES, ENERGY, axes_of
 
 FOLDER = "energy-cost"
 
@@ -21,13 +22,11 @@ FOLDER = "energy-cost"
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     """Write the table and the figure. Raises StoreError unless a flow's control and one other axis are swept, and
     something has a model of energy."""
-    if (axes := axes_of(result)) is None:
-        raise StoreError("the view energy-cost needs two axes, of which one is a flow's control, such as flows.bulk.cc")
+    if (axes := axes_of(result.axes)) is None:
+        raise StoreError(AXES)
     rows = list(costs(result.summary(), axes))
     if not rows:
-        raise StoreError(
-            "the view energy-cost needs runs with energy: give links or nodes a model (`energy`), and record packets"
-        )
+        raise StoreError(ENERGY)
     folder = make_folder(result.path / FOLDER)
     table = pl.DataFrame([vars(row) for row in rows], infer_schema_length=None)
     write_atomic(folder / "trade-off.csv", table.write_csv)

@@ -8,4 +8,5 @@ STUDY = Study(
     scenarios=Path(__file__).parent / "scenarios",
     rows=("netwarp.studies.queueing_theory.validation:family",),
     views={"queueing-theory": "netwarp.studies.queueing_theory.view:write"},
+    needs={"queueing-theory": "netwarp.studies.queueing_theory.needs:lacking"},
 )

@@ -16,6 +16,7 @@ from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
 from netwarp.studies.queueing_theory.analysis import compare_with_theory, findings_of, loads_of
+from netwarp.studies.queueing_theory.needs import SEVERAL
 
 FOLDER = "queueing-theory"
 
@@ -25,7 +26,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     loads = loads_of(result)
     systems = {system for system, _ in loads.values()}
     if len(systems) != 1:
-        raise StoreError("the view queueing-theory compares one queue at several loads: sweep the flow's rate alone")
+        raise StoreError(SEVERAL)
     (system,) = systems
     rows = list(compare_with_theory(result.summary(), {run: load for run, (_, load) in loads.items()}, system))
     folder = make_folder(result.path / FOLDER)

@@ -8,4 +8,5 @@ STUDY = Study(
     scenarios=Path(__file__).parent / "scenarios",
     rows=("netwarp.studies.red_law.validation:family",),
     views={"red-law": "netwarp.studies.red_law.view:write"},
+    needs={"red-law": "netwarp.studies.red_law.needs:lacking"},
 )

@@ -19,6 +19,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
+from netwarp.studies.red_law.needs import QUEUE
 from netwarp.values.qdisc import Qdisc
 
 STEPS = 16
@@ -71,7 +72,7 @@ def arrivals_of(run: RunDir, label: str) -> tuple[Red, Arrivals]:
     queues = [(end.index, red_of(Qdisc.of(end.queue))) for end in run.lab.ends]
     its = [(index, red) for index, red in queues if red is not None]
     if len(its) != 1:
-        raise StoreError('the view red-law is about one queue "red …" with min, max, avpkt, burst and probability')
+        raise StoreError(QUEUE)
     ((index, red),) = its
     columns = ("enqueue_ns", "packet_bytes", "backlog_bytes", "fate")
     frame = run.scan("packets").filter(interface_index=index).select(columns).sort("enqueue_ns").collect()

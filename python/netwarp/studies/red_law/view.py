@@ -15,6 +15,7 @@ from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
 from netwarp.studies.red_law.analysis import arrivals_of, findings_of, label_of, steps_of
+from netwarp.studies.red_law.needs import QUEUE
 
 FOLDER = "red-law"
 
@@ -25,7 +26,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     found = [arrivals_of(result.run(run.id), label_of(run.point)) for run in runs]
     reds = {red for red, _ in found}
     if len(reds) != 1:
-        raise StoreError('the view red-law is about one queue "red …" with min, max, avpkt, burst and probability')
+        raise StoreError(QUEUE)
     (red,) = reds
     arrivals = [one for _, one in found]
     steps = list(steps_of(red, arrivals))

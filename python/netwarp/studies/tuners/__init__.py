@@ -7,4 +7,5 @@ from netwarp.studies.base import Study
 STUDY = Study(
     scenarios=Path(__file__).parent / "scenarios",
     views={"tuners": "netwarp.studies.tuners.view:write"},
+    needs={"tuners": "netwarp.studies.tuners.needs:lacking"},
 )

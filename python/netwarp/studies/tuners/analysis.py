@@ -12,8 +12,8 @@ from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.streams import Cell
 from netwarp.store.summary import axis_text, axis_title
+from netwarp.studies.tuners.needs import AXIS
 
-AXIS = "run.tuner"
 DEFAULT = "default"
 UNSENT = "unsent_kb_mean"
 METRICS = {

@@ -13,7 +13,8 @@ import polars as pl
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
-from netwarp.studies.tuners.analysis import AXIS, compare_tuners, values_of
+from netwarp.studies.tuners.analysis import compare_tuners, values_of
+from netwarp.studies.tuners.needs import AXIS, MISSING
 
 FOLDER = "tuners"
 
@@ -21,7 +22,7 @@ FOLDER = "tuners"
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     """Write the table and the figure. Raises StoreError unless `run.tuner` is an axis."""
     if AXIS not in result.axes:
-        raise StoreError(f'the view tuners compares tuners, but this study has only one; sweep "{AXIS}"')
+        raise StoreError(MISSING)
     rows = list(compare_tuners(values_of(result)))
     folder = make_folder(result.path / FOLDER)
     table = [{**vars(row), "ratio": row.ratio} for row in rows]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from netwarp.studies.ab_test.interference import CONTROL, TREATED, _effects, sentences
+from netwarp.studies.ab_test.interference import _effects, sentences
+from netwarp.studies.ab_test.needs import CONTROL, TREATED
 
 
 def test_a_difference_with_the_wrong_sign_is_named() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import polars as pl
-from netwarp.studies.energy_cost.analysis import Axes, Cost, costs
+from netwarp.studies.energy_cost.analysis import Cost, costs
+from netwarp.studies.energy_cost.needs import Axes
 
 AXES = Axes("flows.bulk.cc", "bulk", "links.bottleneck.queue")
 
@@ -48,3 +49,9 @@ def test_a_flow_alone_has_its_own_delay_and_runs_without_energy_are_left_out() -
     parts = [run(1, "bbr", values(1.5)), run(1, "reno", without), run(1, "cubic", values(1.0), "failed")]
     (found,) = costs(pl.concat(parts), AXES)
     assert (found.control, found.rtt_ms, found.own_rtt) == ("bbr", 50.0, True)
+
+
+def test_a_run_in_which_no_other_flow_has_a_delay_does_not_count_its_own_among_theirs() -> None:
+    parts = [run(1, "bbr", values(1.0, rtt_ms_p95=20.0)), run(2, "bbr", values(1.0))]
+    (found,) = costs(pl.concat(parts), AXES)
+    assert (found.rtt_ms, found.own_rtt, found.seeds) == (20.0, False, 2)

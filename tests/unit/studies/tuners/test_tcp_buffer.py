@@ -47,8 +47,21 @@ def test_no_limit_leaves_its_range(settings: Path) -> None:
     limit.hit(20_000)
     assert limit.read()[2] == 1_900_000_000
     (settings / "tcp_wmem").write_text("4096 16384 20000")
-    limit.shrink()
-    assert limit.read()[2] == 20_000
+    limit.samples = [(size, 2 * size) for size in range(10_000, 20_000, 1_000)]
+    limit.hit(40_000)
+    assert limit.read()[2] == 20_000, "15000 would be less than the default"
+
+
+def test_a_limit_may_shrink_down_to_the_default_since_no_sample_is_forgotten(settings: Path) -> None:
+    """A quarter less at each event, as long as the RTT of all samples goes with the limit."""
+    limit = Limit("tcp_wmem", [(size, size) for size in range(3_000_000, 4_000_000, 100_000)])
+    for _ in range(100):
+        limit.hit(limit.read()[2])
+    assert 16_384 < limit.read()[2] <= 16_384 / 0.75 + 1
+    # At a steady RTT the correlation is lost, and the next event raises it.
+    for _ in range(1_000):
+        limit.hit(3_500_000)
+    assert limit.read()[2] > 1_000_000
 
 
 def connection(**fields: int) -> Connection:

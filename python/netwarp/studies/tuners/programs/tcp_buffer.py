@@ -12,8 +12,10 @@ include/bpftune/bpftune.h, corr.h), and none of its code:
   (`tcp_rcv_space_adjust`, `event_handler`),
 - no limit changes twice within 25 ms (`send_net_sysctl_event`),
 - with ten samples or more, a limit that correlates with the RTT by more than 0.75 shrinks by a quarter instead, unless
-  it would be less than the default (`corr_compute`, `event_handler`),
-- under pressure of TCP's memory nothing grows, and close to its exhaustion both shrink (`tcp_nearly_out_of_memory`).
+  it would be at most the default (`corr_compute`, `event_handler`). Samples are never forgotten, and a socket's buffer
+  does not shrink with the limit, so that each later event may shrink it again, down to just above the default,
+- under pressure of TCP's memory and close to its exhaustion nothing grows (`tcp_nearly_out_of_memory`, whose last part
+  would shrink both, but is never reached: the tcp_mem that it compares with a quarter of the memory is at most that).
 
 What differs: bpftune is told by the kernel's functions; this program asks for all sockets every 25 ms
 (NETLINK_SOCK_DIAG), which needs no BPF. A sender waits if two thirds of its buffer are in use and its window is not,
@@ -128,11 +130,6 @@ class Limit:
         else:
             self.set(least, usual, largest, grown, "a buffer is nearly full")
 
-    def shrink(self) -> None:
-        """Lower the largest, because memory is short."""
-        least, usual, largest = self.read()
-        self.set(least, usual, largest, largest - (largest >> 2), "TCP's memory is nearly exhausted")
-
     def set(self, least: int, usual: int, largest: int, wanted: int, why: str) -> None:
         """Write another largest size, unless it is at most the default."""
         if wanted > usual:
@@ -140,18 +137,17 @@ class Limit:
             print(f"{self.name}: {largest} -> {wanted}: {why}", flush=True)
 
 
-def memory() -> tuple[bool, bool]:
-    """Whether TCP's memory is nearly so full that the kernel is under pressure, and nearly exhausted.
+def pressure() -> bool:
+    """Whether TCP's memory is nearly so full that the kernel is under pressure.
 
     Namespaces other than the first have no tcp_mem. There the kernel's own word counts, which comes later.
     """
     if not (SETTINGS / "tcp_mem").exists():
         line = next(line for line in Path("/proc/net/protocols").read_text().splitlines() if line.startswith("TCP "))
-        return line.split()[4] == "yes", False
-    _, pressure, exhausted = (int(pages) for pages in (SETTINGS / "tcp_mem").read_text().split())
+        return line.split()[4] == "yes"
+    limit = int((SETTINGS / "tcp_mem").read_text().split()[1])
     line = next(line for line in Path("/proc/net/sockstat").read_text().splitlines() if line.startswith("TCP:"))
-    used = int(line.split()[line.split().index("mem") + 1])
-    return nearly_full(used, pressure), nearly_full(used, exhausted)
+    return nearly_full(int(line.split()[line.split().index("mem") + 1]), limit)
 
 
 def watch() -> None:
@@ -163,11 +159,7 @@ def watch() -> None:
         kernel.bind((0, 0))
         while True:
             now = {one.cookie: one for one in connections(kernel)}
-            pressure, exhausted = memory()
-            if exhausted:
-                send.shrink()
-                receive.shrink()
-            elif not pressure:
+            if not pressure():
                 known = [(before[cookie], one) for cookie, one in now.items() if cookie in before]
                 if (sender := waiting_sender(known, send.read()[2])) is not None:
                     send.hit(sender.rtt_us)

@@ -29,7 +29,7 @@ class QlogError(Exception):
 
 
 class WrongValueError(Exception):
-    """A value that an event cannot have; whoever knows the event's place makes a QlogError of it."""
+    """A value that an event cannot have; the reader of the trace adds the place."""
 
 
 class TraceText(NamedTuple):

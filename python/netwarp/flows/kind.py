@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -63,6 +63,18 @@ class FlowPath:
     rates_bps: Mapping[str, int] = field(default_factory=dict)
 
 
+class Datagram(NamedTuple):
+    """The datagrams of a flow whose size a field of the scenario decides."""
+
+    field: str
+    payload_bytes: int
+    ip_payload_bytes: int
+    """The same with the transport's header."""
+    may_be_fragmented: bool = True
+    learns_mtu: bool = False
+    """Whether its sender goes on, with fragments, when a router says that a packet is too big; others fail."""
+
+
 class FlowBase(Model):
     """The fields of every flow: its ends, its count, and its time."""
 
@@ -114,6 +126,11 @@ class FlowBase(Model):
     def has_own_control(self) -> bool:
         """Whether its congestion control is its library's, and not the kernel's."""
         return False
+
+    @property
+    def datagram(self) -> Datagram | None:
+        """Its datagrams, if the author decides their size."""
+        return None
 
     @property
     def named_links(self) -> Mapping[str, Sequence[str] | None]:

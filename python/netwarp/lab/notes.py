@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from netwarp.flows import kind_of
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
+from netwarp.scenario.check.datagrams import fragments
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.points.notes import Found
 
@@ -20,6 +21,7 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     yield from _own_bottlenecks(scenario, sizes)
     yield from _socket_sizes(scenario, sizes)
     yield from _dctcp_alone(scenario, sizes)
+    yield from _fragments(scenario, sizes)
 
 
 def _is_tcp(name: str, sizes: Sizes) -> bool:
@@ -65,6 +67,23 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
             f"tcp_rmem and tcp_wmem are larger than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
             "that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
         )
+
+
+def _fragments(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Find datagrams that IP fragments."""
+    for name, flow in scenario.flows.items():
+        if not flow.count or (datagram := flow.datagram) is None:
+            continue
+        mtus = [sizes.network.links[hop.link].mtu for hop in sizes.paths[name].forward]
+        parts = fragments(datagram.ip_payload_bytes, flow.family, mtus)
+        if parts > 1:
+            most = min(mtus) - flow.ip_header_bytes - datagram.ip_payload_bytes + datagram.payload_bytes
+            yield (
+                ("flows", name, datagram.field),
+                f"a datagram of {datagram.payload_bytes} bytes crosses the path in {parts} fragments: it is lost if "
+                "one of these is, queues count packets, and where datagrams were lost is not told; one of at most "
+                f"{most} bytes is one packet",
+            )
 
 
 def _dctcp_alone(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from netwarp.flows import Flow, kind_of
 from netwarp.flows.transfer_size import mean_of
 from netwarp.scenario.check.changes import check_changes
+from netwarp.scenario.check.datagrams import check_datagrams
 from netwarp.scenario.check.exec import check_exec
 from netwarp.scenario.check.links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.check.modules import check_modules
@@ -113,6 +114,7 @@ def _check_flow(
         else:
             yield from _check_lifetime(keys, flow, scenario, links_between(ends, forwarding, flow.from_, flow.to) or 0)
             yield from _check_links_on_path(keys, flow, scenario, ends, forwarding)
+            yield from check_datagrams(keys, flow, scenario, ends, forwarding)
     yield from _check_flow_times(keys, name, scenario)
     yield from (((*keys, field), why) for field, why in flow.problems())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netwarp.flows import kind_of
-from netwarp.lab.network import NetworkGraph
+from netwarp.lab.network import Hop, NetworkGraph
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
 from netwarp.scenario.check.datagrams import fragments
 from netwarp.scenario.model import Scenario
@@ -22,6 +22,7 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     yield from _socket_sizes(scenario, sizes)
     yield from _dctcp_alone(scenario, sizes)
     yield from _fragments(scenario, sizes)
+    yield from _queues_of_answers(scenario, sizes)
 
 
 def _is_tcp(name: str, sizes: Sizes) -> bool:
@@ -84,6 +85,29 @@ def _fragments(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
                 "one of these is, queues count packets, and where datagrams were lost is not told; one of at most "
                 f"{most} bytes is one packet",
             )
+
+
+def _queues_of_answers(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Find plain values of `queue`, which are those of a link's first end, if all data leaves at the other end."""
+    loads = {name: flow for name, flow in scenario.flows.items() if flow.count and not kind_of(flow.tool).probe}
+    if any(kind_of(flow.tool).owns_sockets or getattr(flow, "args", ()) for flow in loads.values()):
+        return  # a program, and iperf3 by its arguments (--bidir), may send both ways
+    data: dict[Hop, str] = {}
+    for name in loads:
+        reverse = _is_reverse(name, sizes)
+        for way in sizes.ways(name):
+            data |= dict.fromkeys(way.reverse if reverse else way.forward, name)
+    for number, link in enumerate(sizes.network.links):
+        forward, backward = (Hop(number, direction) for direction in range(2))
+        if link.queue.forward is None or link.queue.reverse is not None or forward in data or backward not in data:
+            continue
+        near, far = link.ends
+        yield (
+            ("links", sizes.network.names[number], "queue"),
+            f'it is the queue at the end "{near}", and data (that of the flow "{data[backward]}") leaves at "{far}" '
+            f'alone, whose queue is the default; for one there write queue = {{ reverse = "{link.queue.forward}" }}, '
+            "or exchange the ends",
+        )
 
 
 def _dctcp_alone(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:

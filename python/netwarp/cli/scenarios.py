@@ -2,13 +2,16 @@
 
 import json as json_
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from netwarp.cli import values
 from netwarp.cli.common import OK, errors, print_json, say, stdout
 from netwarp.cli.options import Case, Flag, Scenario, Settings, Sweep
+
+if TYPE_CHECKING:
+    from netwarp.lab_format.model import Lab
 
 
 def new(
@@ -138,6 +141,7 @@ def show(
         lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
         lines += [disk_words(use)] if use else []
+        lines += [_samples(lab)]
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), ""]
         links, nodes = first.scenario.links, first.scenario.nodes
         modelled: list[tuple[str, Model | None]] = [(name, link.energy) for name, link in links.items()]
@@ -148,3 +152,12 @@ def show(
         lines += [f"  {line}" for line in commands(lab)]
         out.write("\n".join(lines))
     return OK
+
+
+def _samples(lab: "Lab") -> str:
+    """How often what is sampled, as a line."""
+    from netwarp.values.units import format_duration
+
+    ends = [f"{link.name}:{end.node}" for link in lab.links for end in link.ends if end.queue_states]
+    inner = f", with the inner state of the queue at {', '.join(ends)}" if ends else ""
+    return f"samples of sockets, queues and links every {format_duration(lab.record.sample_ns)}{inner}"

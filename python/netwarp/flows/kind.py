@@ -182,6 +182,16 @@ class FlowBase(Model):
         """
         return None
 
+    def active_ns(self, run_ns: int) -> int:
+        """How long it is active in a run of this duration, by the means of times that are drawn."""
+        left_ns = run_ns - mean_of(self.start)
+        return left_ns if self.duration is None else min(left_ns, mean_of(self.duration))
+
+    def open_at_once(self, path: FlowPath, active_ns: int) -> float:
+        """The connections of one flow that are open after this time because more begin than the path completes: 0 if
+        it does, or if they wait for each other."""
+        return 0.0
+
     def frame_bytes(self, path: FlowPath) -> float:
         """The mean length of a frame of its data, with all headers, in bytes."""
         return path.mtu + ETHERNET_HEADER_BYTES

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netwarp.common.quantities import size
 from netwarp.flows import kind_of
 from netwarp.lab.network import Hop, NetworkGraph
-from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
+from netwarp.lab.sizes import MEMORY_PER_OPEN, MIN_SOCKET_BYTES, Sizes
 from netwarp.scenario.check.datagrams import fragments
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.points.notes import Found
 
+_MANY = 1000
+"""The fewest open connections of a flow that are noted."""
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 
 
@@ -23,6 +26,7 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     yield from _dctcp_alone(scenario, sizes)
     yield from _fragments(scenario, sizes)
     yield from _queues_of_answers(scenario, sizes)
+    yield from _overload(scenario, sizes)
 
 
 def _is_tcp(name: str, sizes: Sizes) -> bool:
@@ -107,6 +111,24 @@ def _queues_of_answers(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
             f'it is the queue at the end "{near}", and data (that of the flow "{data[backward]}") leaves at "{far}" '
             f'alone, whose queue is the default; for one there write queue = {{ reverse = "{link.queue.forward}" }}, '
             "or exchange the ends",
+        )
+
+
+def _overload(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Find open-loop flows that begin more connections than their path completes."""
+    for name, flow in scenario.flows.items():
+        if not flow.count or (waiting := sizes.open_at_once(name)) < flow.count * _MANY:
+            continue
+        memory = scenario.run.memory
+        needed = MEMORY_PER_OPEN * waiting
+        yield (
+            ("flows", name, "arrivals"),
+            f"more connections begin than the path completes: about {waiting:,.0f} will be open at once, and take "
+            + (
+                f"{size(needed)} of the machine's memory: raise run.memory, or leave it out"
+                if memory is not None and memory < needed
+                else f"{size(needed)} of the machine's memory"
+            ),
         )
 
 

@@ -24,7 +24,8 @@ def check_datagrams(
     IPv6's routers never do. If there are several shortest paths, or the author decides about DF, nothing is refused.
     """
     datagram = flow.datagram
-    if datagram is None:
+    least = min(link.mtu for link in scenario.links.values())
+    if datagram is None or datagram.ip_payload_bytes <= least - flow.ip_header_bytes:
         return
     names = links_on_paths(dict(zip(scenario.links, ends, strict=True)), forwarding, flow)
     if len(names) != links_between(ends, forwarding, flow.from_, flow.to):

@@ -128,6 +128,11 @@ class FlowBase(Model):
         return False
 
     @property
+    def most_open(self) -> int | None:
+        """The connections that it can have open at once; None if their number does not depend on the network."""
+        return None
+
+    @property
     def datagram(self) -> Datagram | None:
         """Its datagrams, if the author decides their size."""
         return None

@@ -128,6 +128,11 @@ class OpenLoopFlow(TcpFlow):
         found = self.lab_fields(path)
         return self._frames_bytes(path.mtu) * expected_arrivals(found.interval_ns, found.times_ns, active_ns)
 
+    @property
+    def most_open(self) -> int:
+        """One for each port."""
+        return MOST_OPEN
+
     def open_at_once(self, path: FlowPath, active_ns: int) -> float:
         """The share of arrivals for which the slowest link has no room, if it does not carry anything else."""
         if self.load_of is not None and self.load_of not in path.rates_bps:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netwarp.flows import FlowBase, FlowPath
-from netwarp.flows.open_loop import MOST_OPEN
 from netwarp.scenario.check.reach import links_between, links_on_paths
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.timeline import TimelineError, timeline
@@ -20,7 +19,7 @@ def check_overload(
     """Check that a flow has no more connections at once than ports, as far as its path is known: a single shortest one
     whose links have rates, of which the highest ones during the run count."""
     active_ns = flow.active_ns(scenario.duration)
-    if flow.open_at_once(FlowPath(_LEAST_MTU, rate_bps=1), active_ns) <= MOST_OPEN:
+    if flow.most_open is None or flow.open_at_once(FlowPath(_LEAST_MTU, rate_bps=1), active_ns) <= flow.most_open:
         return  # even if the path carried nothing
     names = links_on_paths(dict(zip(scenario.links, ends, strict=True)), forwarding, flow)
     if len(names) != links_between(ends, forwarding, flow.from_, flow.to):
@@ -35,11 +34,11 @@ def check_overload(
     slowest = min(known, key=lambda name: known[name])
     path = FlowPath(min(scenario.links[name].mtu for name in names), known[slowest])
     open_at_once = flow.open_at_once(path, active_ns)
-    if open_at_once > MOST_OPEN:
+    if open_at_once > flow.most_open:
         yield (
             (*keys, "arrivals"),
             f'more arrive than link "{slowest}" carries, so that about {open_at_once:,.0f} connections would be open '
-            f"at once, and each needs one of {MOST_OPEN:,} ports; lower the rate or `size`, shorten the flow "
+            f"at once, and each needs one of {flow.most_open:,} ports; lower the rate or `size`, shorten the flow "
             "(`duration`), or raise the link's rate",
         )
 

@@ -305,7 +305,7 @@ def test_an_overload_is_noted_and_has_memory() -> None:
     (note,), memory = overloaded("flows.web.arrivals=poisson 2000/s", "flows.web.start=0s")
     frames = 10_000 + 66 * 7 + 3 * 66 + 8
     waiting = (2000 - 10**7 / 8 / frames) * 10
-    assert f"about {waiting:,.0f} will be open at once, and take 310 MB of the machine's memory" in note
+    assert f"about {waiting:,.0f} will be open at once, and take 308 MB of the machine's memory" in note
     assert memory - usual[1] == pytest.approx(16 * 1024 * waiting - 200 * 320 * 1024, abs=32 * 2**20)
     # Half of the time leaves half of them, and a rate that rises later counts.
     ((note,), _) = overloaded("flows.web.arrivals=poisson 2000/s", "flows.web.duration=5s")

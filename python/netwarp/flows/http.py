@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from netwarp.common.quantities import count
 from netwarp.flows.arrivals import ArrivalsField, expected_arrivals
 from netwarp.flows.kind import TOOL, FlowPath
 from netwarp.flows.resumption import ahead_ns, unused_ahead
@@ -158,7 +157,7 @@ class HttpFlow(WebFlow):
 
     def _without_effect(self) -> Iterator[tuple[str, str]]:
         """Fields that this version, or so few objects, would ignore."""
-        has = count(self.objects, "object")
+        has = f"{self.objects} object{'s' * (self.objects != 1)}"
         if self.connections is not None and self.version != "1.1":
             yield (
                 "connections",

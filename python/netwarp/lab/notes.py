@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netwarp.common.quantities import size
 from netwarp.flows import kind_of
 from netwarp.lab.network import Hop, NetworkGraph
 from netwarp.lab.sizes import MEMORY_PER_OPEN, MIN_SOCKET_BYTES, Sizes
@@ -125,9 +124,9 @@ def _overload(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
             ("flows", name, "arrivals"),
             f"more connections begin than the path completes: about {waiting:,.0f} will be open at once, and take "
             + (
-                f"{size(needed)} of the machine's memory: raise run.memory, or leave it out"
+                f"{needed / 1e6:,.0f} MB of the machine's memory: raise run.memory, or leave it out"
                 if memory is not None and memory < needed
-                else f"{size(needed)} of the machine's memory"
+                else f"{needed / 1e6:,.0f} MB of the machine's memory"
             ),
         )
 

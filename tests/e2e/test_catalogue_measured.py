@@ -21,7 +21,7 @@ FLOWS: Mapping[str, str] = {
     "poisson": 'tool = "poisson"\nrate = "300kbit"',
     "paths": 'tool = "mptcp"',
     "quic": 'tool = "quic"',
-    "http": 'tool = "http"\nthink = "500ms"',
+    "http": 'tool = "http"\nobjects = 2\nthink = "500ms"',
     "film": 'tool = "video"\nplayer = "rate"\nsegment = "500ms"\nbitrates = ["10kbit", "20kbit"]',
     "media": 'tool = "media"\ncontrol = "gcc"\ncount = 2',
     "speech": 'tool = "media"\ncodec = "g711"',

@@ -10,6 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from e2e_command import netwarp, succeed, write_scenario
+from netwarp.analysis.tuples import TCP
+from netwarp.discovery.qlog import read_qlog
 from netwarp.store.result import open_result
 
 TWO_FLOWS = """
@@ -141,9 +143,41 @@ def test_qlog_has_what_senders_sent_and_learnt(beside_quic: Path, tmp_path: Path
     assert states[0] == "slow_start" and {"recovery", "congestion_avoidance"} <= set(states)
     sent = [e["data"] for e in traces["TCP"]["events"] if e["name"] == "transport:packet_sent"]
     assert [one["header"]["packet_number"] for one in sent] == list(range(len(sent)))
-    tuples = run.scan("tuples").filter(protocol=6, source="10.0.0.1").collect()["tuple_id"].to_list()
-    at_sender = run.scan("packets").filter(pl.col("tuple_id").is_in(tuples)).filter(interface_index=11).collect()
-    assert sum(one["raw"]["length"] for one in sent) == at_sender["packet_bytes"].sum() > 0
+    assert {one["header"]["packet_type"] for one in sent} == {"unknown"}
+    kinds = [e["data"]["header"]["packet_type"] for e in traces["QUIC"]["events"] if e["name"].endswith("packet_sent")]
+    # The handshake takes a round trip, and another passes before an acknowledgement of data.
+    assert kinds == sorted(kinds, reverse=True) and set(kinds) == {"unknown", "1RTT"}
+    assert kinds.count("unknown") < 20
+
+
+@pytest.mark.parametrize(("protocol", "headers_bytes"), [(6, 14 + 20), (17, 14 + 20 + 8)])
+def test_own_qlog_reads_back_with_the_numbers_of_the_records(
+    beside_quic: Path, tmp_path: Path, protocol: int, headers_bytes: int
+) -> None:
+    (path,) = succeed("export", beside_quic, "--format", "qlog", "-o", tmp_path).out.split()
+    result = open_result(beside_quic)
+    run = result.run(result.good[0].id)
+    trace = read_qlog(Path(path))[0 if protocol == TCP else 1]
+    tuples = run.scan("tuples").filter(protocol=protocol, source="10.0.0.1").collect()["tuple_id"].to_list()
+    packets = run.scan("packets").filter(pl.col("tuple_id").is_in(tuples)).collect()
+    at_sender = packets.filter(interface_index=11)
+    lengths = at_sender["packet_bytes"].cast(pl.Int64) - headers_bytes
+    assert (trace.sent_pkts, trace.sent_bytes) == (at_sender.height, lengths.sum())
+    assert (trace.first_sent_ns, trace.datagram_bytes) == (at_sender["enqueue_ns"].min(), lengths.max())
+    # Nothing is lost but in queues, and each loss is found.
+    dropped = packets["drop_ns"].drop_nulls().len()
+    assert trace.rows[-1]["lost_pkts"] == dropped > 5
+    if protocol == TCP:
+        assert dropped == run.scan("acks").collect()["retransmits"].max()
+        return
+    columns = ["time_ns", "cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ns", "min_rtt_ns", "lost_pkts"]
+    recorded = run.scan("quic_acks").collect()
+    read = [tuple(row[name] for name in columns) for row in trace.rows]
+    assert not set(read) - set(recorded.select(columns).rows())
+    # An update says what has changed, so a sample that equals the one before is not in it.
+    sampled = recorded.drop_nulls("rtt_ns").filter(pl.col("rtt_ns").ne_missing(pl.col("rtt_ns").shift(1)))
+    samples = [(row["time_ns"], row["rtt_ns"]) for row in trace.rows if row["rtt_ns"] is not None]
+    assert samples == sampled.select("time_ns", "rtt_ns").rows()
 
 
 def test_formats_of_tcp_leave_quic_out(beside_quic: Path, tmp_path: Path) -> None:

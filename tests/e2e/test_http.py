@@ -140,6 +140,24 @@ def test_objects_are_fetched_when_they_are_known(runs: Runs) -> None:
 STAMPS = (("known_ns", "sent_ns"), ("sent_ns", "first_byte_ns"), ("first_byte_ns", "end_ns"))
 
 
+def test_objects_that_come_one_by_one_are_never_together(runs: Runs) -> None:
+    """A page of a document, of one object more, of a chain of objects, or over one connection of HTTP/1.1."""
+    several = ("objects = 4", 'object_size = "1kB"', "pages = 1")
+    flows = {
+        "document": ("pages = 1",),
+        "one": ("objects = 1", "pages = 1"),
+        "chain": (*several, "depth = 4"),
+        "serial": (*several, 'version = "1.1"', "connections = 1"),
+        "levels": (*several, "depth = 3"),
+        "parallel": (*several, 'version = "1.1"', "connections = 2"),
+    }
+    text = "".join(page(name, *lines, start=start) for start, (name, lines) in enumerate(flows.items()))
+    run = runs(pair(text, delay="10ms", duration="7s"))
+    known = {name: values(run, name).get("objects_together_pct") for name in flows}
+    assert {name for name, value in known.items() if value is not None} == {"levels", "parallel"}
+    assert all(values(run, name)["pages"] == 1 for name in flows)
+
+
 def test_urgent_objects_come_first_over_quic(runs: Runs) -> None:
     lines = ("pages = 1", "objects = 10", "urgent = 2", 'object_size = "60kB"', 'version = "3"')
     found = objects(runs(pair(page("page", *lines), delay="10ms")), "page").filter(pl.col("object") > 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
@@ -148,6 +150,18 @@ def test_the_same_seed_gives_the_same_bytes(runs: Runs) -> None:
     one, other = runs(text), runs(text + "# again\n")
     for table in ("rate_control", "datagrams", "packets", "flows", "tuples"):
         assert (one.path / f"{table}.arrows").read_bytes() == (other.path / f"{table}.arrows").read_bytes()
+
+
+def test_a_call_that_loses_more_than_the_model_allows_says_so(runs: Runs) -> None:
+    """Each third packet is lost; each sixth is within the range of the E-model."""
+    run = runs(pair(media(*SPEECH), link='wire = "device"\nloss = "every 3"'))
+    assert values(run, "media")["media_loss_pct"] == pytest.approx(100 / 3, abs=0.5)
+    assert not {"mos", "r_factor"} & values(run, "media").keys()
+    (note,) = json.loads((run.path / "status.json").read_text())["notes"]
+    assert note.startswith("flow media has no R and MOS: 33.") and "up to 20 % (docs/media.md)" in note
+    within = runs(pair(media(*SPEECH), link='wire = "device"\nloss = "every 6"'))
+    assert 1 < values(within, "media")["mos"] < 4
+    assert "notes" not in json.loads((within.path / "status.json").read_text())
 
 
 def test_a_group_is_one_row_and_its_flows_share(runs: Runs) -> None:

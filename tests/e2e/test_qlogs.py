@@ -118,7 +118,7 @@ def test_a_command_has_its_own_log(program: Path, tmp_path: Path) -> None:
     frame_ns = (1200 + 8 + 20 + 14) * 8 * 100
     _check(run, 2 * (frame_ns + 10_000_000), 2 * (frame_ns + 10_000_000))
     notes = json.loads((run.path / "status.json").read_text())["notes"]
-    assert len(notes) == 1 and notes[0].startswith("files/own-client/broken.qlog is not qlog in JSON")
+    assert len(notes) == 1 and notes[0].startswith("files/own-client/broken.qlog is not read as qlog: line 1")
     metrics = run.metrics().filter(scope="flow", name="own")
     values = dict(metrics.select("metric", "value").iter_rows())
     assert values["rtt_ms_mean"] == pytest.approx(21.99, abs=0.05)
@@ -177,7 +177,7 @@ def test_logs_that_are_no_use_change_nothing_else(tmp_path: Path) -> None:
     assert goodput > 9
     notes = "\n".join(json.loads((run.path / "status.json").read_text())["notes"])
     assert "the qlog of own is from another time than the run's" in notes
-    assert r"files/own-client/no\xfftext.qlog is not qlog in JSON" in notes
+    assert r"files/own-client/no\xfftext.qlog is not read as qlog" in notes
     assert netwarp("export", tmp_path / "result", "--format", "csv", "-o", tmp_path / "csv").code == 0
 
 

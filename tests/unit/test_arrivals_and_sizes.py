@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 from netwarp.analysis.flow.completions import Completions, completion_metrics
 from netwarp.analysis.flow.transfers import Transfers
+from netwarp.flows.open_loop import MOST_OPEN
 from netwarp.flows.transfer_size import shipped_sizes
-from netwarp.lab.build import build_lab
+from netwarp.lab import network_notes
+from netwarp.lab.build import build_lab, memory_bytes
 from netwarp.lab_format.model import Lab, LabFlow
 from netwarp.lab_format.quantities import MAX_RUN_NS
 from netwarp.plan import make_plan
-from netwarp.scenario import ScenarioError, parse_scenario
+from netwarp.scenario import ScenarioError, notes, parse_scenario
 from netwarp.scenario.model.trace import trace_files
 from netwarp.stats.weighting import Window
 from netwarp.store.empty_path import EmptyPath, Hop, empty_path
@@ -286,3 +289,42 @@ def test_flows_of_a_group_are_one() -> None:
     assert both["transfers_to_10kb"] == 2 * (alone["transfers_to_10kb"] or 0)
     assert both["offered_load_pct"] == pytest.approx(2 * (alone["offered_load_pct"] or 0))
     assert both["slowdown_mean"] == pytest.approx(alone["slowdown_mean"])
+
+
+def overloaded(*settings: str) -> tuple[list[str], int]:
+    """The notes on overload of a flow that begins 100 transfers of 10 kB a second, and the machine's memory."""
+    scenario = parse_scenario(SCENARIO, settings=["flows.web.arrivals=poisson 100/s", "flows.web.size=10kB", *settings])
+    said = [note.message for note in notes(scenario, network_notes) if "connections begin" in note.message]
+    return said, memory_bytes(make_plan(scenario).runs[0])
+
+
+def test_an_overload_is_noted_and_has_memory() -> None:
+    """A transfer of 10 kB is 7 segments and three packets more: 10,668 bytes, of which 117 a second fit."""
+    usual = overloaded()
+    assert usual[0] == []
+    (note,), memory = overloaded("flows.web.arrivals=poisson 2000/s", "flows.web.start=0s")
+    frames = 10_000 + 66 * 7 + 3 * 66 + 8
+    waiting = (2000 - 10**7 / 8 / frames) * 10
+    assert f"about {waiting:,.0f} will be open at once, and take 308 MB of the machine's memory" in note
+    assert memory - usual[1] == pytest.approx(16 * 1024 * waiting - 200 * 320 * 1024, abs=32 * 2**20)
+    # Half of the time leaves half of them, and a rate that rises later counts.
+    ((note,), _) = overloaded("flows.web.arrivals=poisson 2000/s", "flows.web.duration=5s")
+    assert f"about {waiting / 2:,.0f} will" in note
+    assert overloaded("flows.web.arrivals=poisson 2000/s", "links.wire.rate=200mbit")[0] == []
+    ((note,), _) = overloaded("flows.web.arrivals=poisson 2000/s", "run.memory=256M")
+    assert "raise run.memory, or leave it out" in note
+
+
+@pytest.mark.parametrize("settings", [["flows.web.arrivals=poisson 6000/s"], ["flows.web.arrivals=every 10us"]])
+def test_more_connections_than_ports_are_refused(settings: list[str]) -> None:
+    with pytest.raises(ScenarioError, match='more arrive than link "wire" carries') as refused:
+        overloaded(*settings)
+    assert "flows.web.arrivals" in str(refused.value) and "49,152 ports; lower the rate" in str(refused.value)
+    overloaded(*settings, "flows.web.duration=300ms")
+    overloaded(*settings, "links.wire.rate=1gbit", "links.access.rate=10gbit", "flows.web.size=100B")
+
+
+def test_the_ports_are_those_of_the_agent() -> None:
+    source = (Path(__file__).parents[2] / "agent/src/traffic/ports.rs").read_text()
+    first, last = re.search(r"PORTS.* = ([0-9_]+)\.\.=([0-9_]+);", source).groups()  # type: ignore[union-attr]
+    assert int(last) - int(first) + 1 == MOST_OPEN

@@ -32,6 +32,12 @@ def test_delays_up_to_100_ms_do_not_impair_and_longer_ones_ever_more() -> None:
     assert values == sorted(values)
 
 
+def test_losses_of_more_than_a_fifth_are_outside_of_the_model() -> None:
+    assert equipment_impairment(0, 25.1, 20) == pytest.approx(95 * 20 / 45.1)
+    with pytest.raises(ValueError, match=r"up to 20 %, not of 20\.1 %"):
+        equipment_impairment(0, 25.1, 20.1)
+
+
 def test_losses_impair_less_where_a_codec_conceals_them_and_more_in_bursts() -> None:
     plain, concealed = CODECS["g711-plain"], CODECS["g711"]
     assert equipment_impairment(plain.impairment, plain.robustness, 2) == pytest.approx(95 * 2 / 6.3)

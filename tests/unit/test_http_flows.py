@@ -46,12 +46,30 @@ def test_pages_that_arrive_may_have_many_connections() -> None:
         ({"start": "1s", "resume_ahead": "1s"}, "resume_ahead", "write zero_rtt = true"),
         ({"version": "3", "cc": "reno"}, "cc", "cubic, newreno, bbr"),
         ({"version": "3", "mss": 1000}, "mss", "an option of TCP"),
+        ({"connections": 4}, "connections", "one connection of HTTP/2; leave"),
+        ({"version": "3", "connections": 6}, "connections", "one connection of HTTP/3; leave"),
+        ({"objects": 9, "urgent": 2}, "urgent", "HTTP/2 takes no notice of urgency; leave"),
+        ({"version": "3", "objects": 1, "urgent": 2}, "urgent", "has 1 object beside its document; lower"),
+        ({"depth": 2}, "depth", "there are not 2 levels of 0 objects; lower"),
+        ({"objects": 3, "depth": 4}, "depth", "there are not 4 levels of 3 objects; lower"),
     ],
 )
 def test_what_cannot_be_is_refused(more: dict[str, object], field: str, words: str) -> None:
     ((named, sentence),) = HttpFlow.model_validate(ENDS | more).problems()
     assert named == field
     assert words in sentence
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"version": "1.1", "connections": 4, "objects": 3, "depth": 3},
+        {"version": "3", "objects": 2, "urgent": 2},
+        {"depth": 1, "urgent": 0},
+    ],
+)
+def test_fields_that_have_an_effect_are_taken(more: dict[str, object]) -> None:
+    assert not list(HttpFlow.model_validate(ENDS | more).problems())
 
 
 @pytest.mark.parametrize(

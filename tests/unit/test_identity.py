@@ -312,6 +312,8 @@ WITH = {
     "VideoFlow.cushion": ("flows.video.player=buffer",),
     "VideoFlow.safety": ("flows.video.player=rate",),
     "HttpFlow.connections": ("flows.http.version=1.1",),
+    "HttpFlow.depth": ("flows.http.objects=2",),
+    "HttpFlow.urgent": ("flows.http.version=3", "flows.http.objects=1"),
     "HttpFlow.zero_rtt": ("flows.http.version=3",),
     "HttpFlow.resume_ahead": ("flows.http.version=3", "flows.http.zero_rtt=true"),
 }

@@ -64,7 +64,7 @@ queue = { forward = "red limit 150000 min 30000 max 90000 avpkt 1000", reverse =
 [flows]
 bulk = { from = "h1", to = "h2", tool = "bulk", cc = "bbr", count = 3, bytes = "10MB" }
 cbr = { from = "h1", to = "h2", tool = "cbr", rate = "1mbit", packet_size = "exponential 600" }
-poisson = { from = "h1", to = "h2", tool = "poisson", rate = "1mbit", family = "ipv6" }
+poisson = { from = "h1", to = "h2", tool = "poisson", rate = "1mbit", packet_size = 1000, family = "ipv6" }
 talk = { from = "h1", to = "h2", tool = "on_off", rate = "1mbit", on = "200ms exponential", off = "300ms" }
 web = { from = "h2", to = "h1", tool = "request", request_size = 200, response_size = "30kB", think = "1s exponential" }
 iperf = { from = "h1", to = "h2", tool = "iperf3", protocol = "udp", rate = "unlimited", args = ["-w", "1M"] }

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from netwarp.engines.host.needs import own_routes
+from netwarp.flows import KINDS
+from netwarp.flows.options import OPTIONS
 from netwarp.lab import build_lab
 from netwarp.lab_format.model import Lab
 from netwarp.plan import make_plan
@@ -107,3 +112,43 @@ def test_other_values_are_refused(line: str, message: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(TEXT + flow("f", "bulk", line))
     assert message in refused.value.problems[0].message
+
+
+PAGE = (Path(__file__).parents[2] / "docs/flow-options.md").read_text()
+TAKEN = {
+    (tool, version): set(re.findall(r"`(\w+)`", options))
+    for flows, options in re.findall(r"^\| (`bulk`.*|`cbr`.*|`\w+`(?:, `\w+`)*) \| (.*) \|$", PAGE, re.MULTILINE)
+    for tool, version in re.findall(r"`(\w+)`(?: \(version ([^)]*)\))?", flows)
+    if tool in KINDS
+}
+"""The page's table: the options of each kind, and for HTTP of its versions."""
+NEEDED = {
+    "cbr": ['rate = "1mbit"'],
+    "poisson": ['rate = "1mbit"'],
+    "on_off": ['rate = "1mbit"', 'on = "1s"', 'off = "1s"'],
+    "request": ["response_size = 1000"],
+    "incast": ["response_size = 1000", "senders = 2"],
+    "open_loop": ['arrivals = "every 1s"', "size = 1000"],
+    "command": ['client = ["true"]'],
+}
+
+
+@pytest.mark.parametrize(("tool", "version"), TAKEN)
+def test_each_kind_takes_the_options_of_the_page_and_no_others(tool: str, version: str) -> None:
+    for option in OPTIONS:
+        example = option.examples[0]
+        written = {bool: str(example).lower(), str: f'"{example}"'}.get(type(example), str(example).replace("'", '"'))
+        chosen = [f'version = "{version[-1]}"'] if version else []
+        lines = [*NEEDED.get(tool, []), *chosen, f"{option.name} = {written}"]
+        try:
+            parse_scenario(TEXT + flow("f", tool, *lines))
+            taken = True
+        except ScenarioError as error:
+            taken = False
+            assert {problem.where for problem in error.problems} == {f"flows.f.{option.name}"}, str(error)
+        assert taken == (option.name in TAKEN[tool, version]), option.name
+
+
+def test_the_page_has_all_kinds() -> None:
+    assert {tool for tool, _ in TAKEN} == set(KINDS)
+    assert {tool for tool, version in TAKEN if version} == {"http", "video"} and len(TAKEN) == len(KINDS) + 2

@@ -242,3 +242,17 @@ def test_what_is_nested_too_deeply_is_no_scenario(text: str, monkeypatch: pytest
     for part in ("a", '"a.b"', "'a'"):
         with pytest.raises(ScenarioError, match="nested more than"):
             parse_scenario(text.format(".".join([part] * 30_000)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sample_ns"),
+    [
+        ([], 10**9),
+        (["record.exact=false"], 10**8),
+        # No exact record has the inner state of a queue.
+        (['record.queue_states=["bottleneck:r1"]'], 10**8),
+        (['record.queue_states=["bottleneck:r1"]', "record.sample=1s"], 10**9),
+    ],
+)
+def test_samples_are_as_frequent_as_what_only_they_have_needs(settings: list[str], sample_ns: int) -> None:
+    assert parse_scenario(DUMBBELL, settings=settings).record.sample_ns == sample_ns

@@ -97,6 +97,15 @@ def test_lost_and_late_packets_make_bursts_together(tmp_path: Path) -> None:
     assert found["mos"] == pytest.approx(mean_opinion_score(r))
 
 
+def test_beyond_a_fifth_of_losses_there_is_no_score(tmp_path: Path) -> None:
+    """G.107, table 2: Ppl is between 0 and 20 %."""
+    delays: list[float | None] = [20.0] * 40
+    delays[10:19] = [None] * 5 + [95.0] * 4
+    found = metrics(tmp_path, delays)
+    assert found["media_loss_pct"] == 22.5 and "mouth_to_ear_ms_mean" in found
+    assert not {"mos", "r_factor"} & {*found}
+
+
 def test_media_without_a_codec_has_no_score(tmp_path: Path) -> None:
     found = metrics(tmp_path, [20.0] * 10, codec="")
     assert "mouth_to_ear_ms_mean" in found

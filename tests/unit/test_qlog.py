@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from netwarp.discovery.qlog import QlogError, QlogTrace, read_qlog
+from netwarp.discovery.qlog import QlogTrace, read_qlog
+from netwarp.discovery.qlog_text import QlogError
 from netwarp.store.codes import QuicEvent
 
 BEGAN_MS = 1_767_225_610_000
@@ -131,25 +134,77 @@ def test_a_log_without_a_packet_sent_has_no_sender(tmp_path: Path) -> None:
     assert read_qlog(path) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "has no `traces`"),
-        ("{", "is not qlog in JSON"),
-        ("[1, 2]", "has no `traces`"),
-        ('{"qlog_version": "draft-01"}', "has no `traces`"),
-        (document([[0, "transport", "packet_sent", {}]]), "versions before 0.3"),
-        (document([{"time": "soon", "name": "transport:packet_sent"}]), "'soon' is not a number"),
-        (document([{"name": "transport:packet_sent"}]), "another form"),
-        (document(EVENTS, time_format="relative", reference_time={"epoch": "unknown"}), "which is not an instant"),
-        ("[" * 100_000, "is not qlog in JSON"),
-    ],
-)
-def test_what_is_no_qlog_is_said(tmp_path: Path, text: str, words: str) -> None:
+BROKEN: list[tuple[str | bytes, str]] = [
+    ("", "it is empty; end the program before the run ends"),
+    (" \n\n", "it is empty"),
+    ("{", "line 1, column 2: it ends within a value; end the program before the run ends"),
+    (FORMS["absolute"][:300], "line 1, column 301: it ends within a value"),
+    (FORMS["lines"][:-30], "line 17, column [0-9]+: it ends within a value"),
+    (FORMS["sequence"][:-30], "line 17, column [0-9]+: it ends within a value"),
+    (FORMS["absolute"] + "\0" * 20, r'"\\u0000" is not JSON here'),
+    (FORMS["lines"].replace('"time"', '"ti\0me"', 1), r'line 2, column 5: "\\u0000" is not JSON here'),
+    (FORMS["sequence"] + FORMS["absolute"], 'line 18, column 1: "{" is not JSON here'),
+    (FORMS["absolute"] + "\n" + FORMS["sequence"], "line 2: more follows the document"),
+    (gzip.compress(FORMS["absolute"].encode()), r"it is compressed \(gzip\); have the program write it uncompressed"),
+    (FORMS["lines"].encode().replace(b"packet_sent", b"p\xe9cket"), "line 2: the byte 0xe9 is not UTF-8"),
+    (FORMS["absolute"].encode("utf-16"), "line 1: the byte 0xff is not UTF-8"),
+    ("<html></html>", 'line 1, column 1: "<" is not JSON here'),
+    ("[" * 100_000, "line 1: values are nested too deeply"),
+    ("[1, 2]", "there is no `traces`"),
+    ('{"qlog_version": "draft-01"}', "there is no `traces`"),
+    ('{"traces": null}', "`traces` is null, not a list"),
+    ('{"traces": [1]}', "trace 1: the trace is 1, not an object"),
+    ('{"traces": [{"events": 3}]}', "trace 1: `events` is 3, not a list"),
+    ('{"traces": [{"common_fields": null}]}', "trace 1: `common_fields` is null, not an object"),
+    ('{"trace": "x"}\n', 'line 1, `trace`: the trace is "x"'),
+    (document([sent(0, 0), [0, "transport", "packet_sent", {}]]), "trace 1, event 2: .*versions before 0.3"),
+    (document([{"time": "soon", "name": "transport:packet_sent"}]), 'trace 1, event 1: `time` is "soon", not a number'),
+    (document([{"name": "transport:packet_sent"}]), "event 1: an event has no `time`; correct what the program logs"),
+    (document([{"time": 0}]), "an event has no `name`"),
+    (document([{"time": 0, "name": None}]), "`name` is null, not text"),
+    (document([{"time": 1e308, "name": "x"}]), r"`time` is 1e\+308, not a time"),
+    (document([{"time": 10**400, "name": "x"}]), "`time` is Infinity, not a time"),
+    ('{"traces": [{"events": [{"time": ' + "9" * 5000 + "}]}]}", "`time` is Infinity, not a time"),
+    (document([{"time": float("nan"), "name": "x"}]), "`time` is NaN, not a time"),
+    (document([{"time": True, "name": "x"}]), "`time` is true, not a number"),
+    (document([{"time": 2**41, "name": "x"}] * 5, time_format="delta"), "event 3: .* too far from 1970"),
+    (document([{"time": 0, "name": "packet_sent", "data": []}]), r"`data` is \[\], not an object"),
+    (document([sent(0, 0, -3)]), "`length` is -3, not a number from 0"),
+    (document([sent(0, "first")]), '`packet_number` is "first", not a number'),  # type: ignore[arg-type]
+    (document([sent(0, 0), acknowledged(1, [])]), r"a range of `acked_ranges` is \[\], not a list of numbers"),
+    (document([{"time": 0, "name": "packet_sent", "data": {"frames": "ack"}}]), '`frames` is "ack", not a list'),
+    (document(EVENTS, time_format="bogus"), '`common_fields`: `time_format` is "bogus", not one of absolute'),
+    (document(EVENTS, reference_time="x"), '`reference_time` is "x", not a number'),
+    (document(EVENTS, time_format="relative", reference_time={"epoch": "unknown"}), "not an instant such as"),
+    (document(EVENTS, reference_time={"epoch": "2026-99-99T00:00:00Z"}), "not an instant such as"),
+]
+PYTHON = re.compile(r"Error\b|Traceback|NoneType|object has|sys\.|codec|\bchar [0-9]|<class")
+
+
+@pytest.mark.parametrize(("content", "words"), BROKEN)
+def test_an_error_says_where_why_and_what_to_do(tmp_path: Path, content: str | bytes, words: str) -> None:
     path = tmp_path / "one.qlog"
-    path.write_text(text)
-    with pytest.raises(QlogError, match=words):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(QlogError, match=words) as caught:
         read_qlog(path)
+    assert not PYTHON.search(str(caught.value)) and "; " in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("known", ["cwnd", "congestion_window", "latest_rtt"])
+def test_metrics_that_are_no_numbers_are_refused_and_those_of_others_ignored(tmp_path: Path, known: str) -> None:
+    path = tmp_path / "one.qlog"
+    path.write_text(document([sent(0, 0), metrics(0, **{known: "12k"}, their_own="12k")]))  # type: ignore[arg-type]
+    with pytest.raises(QlogError, match=f'event 2: `{known}` is "12k", not a number'):
+        read_qlog(path)
+
+
+def test_numbers_as_text_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
+    """A number beyond a double's may be text (RFC 7493, section 2.2)."""
+    path = tmp_path / "one.qlog"
+    path.write_text("\ufeff" + document([sent(0, 0, "1200"), sent(1, str(2**61), 1300)]))  # type: ignore[arg-type]
+    (trace,) = read_qlog(path)
+    assert (trace.sent_bytes, trace.sent_pkts, trace.datagram_bytes) == (2500, 2, 1300)
 
 
 def test_an_epoch_that_is_known_counts_and_not_the_wall_clock(tmp_path: Path) -> None:
@@ -170,7 +225,7 @@ def test_numbers_that_no_column_holds_are_refused(tmp_path: Path, data: dict[str
         metrics(3, **{"latest_rtt": 20, **data}),
     ]
     path.write_text(document(shifted_by(events, BEGAN_MS)))
-    with pytest.raises(QlogError, match="is not a number of packets, bytes or ns"):
+    with pytest.raises(QlogError, match=r"not a (number|time) from 0 to 2"):
         read_qlog(path)
 
 
@@ -223,4 +278,4 @@ def test_any_damage_is_a_sentence(tmp_path_factory: pytest.TempPathFactory, data
     try:
         read_qlog(path)
     except QlogError as error:
-        assert str(error)
+        assert not PYTHON.search(str(error))

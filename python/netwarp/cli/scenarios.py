@@ -12,6 +12,7 @@ from netwarp.cli.common import OK, errors, print_json, say, stdout
 from netwarp.cli.options import Case, Flag, Scenario, Settings, Sweep
 
 if TYPE_CHECKING:
+    from netwarp.lab_format.model import Lab
     from netwarp.scenario.model import Scenario as ScenarioModel
 
 
@@ -146,6 +147,7 @@ def show(
         lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
         lines += [disk_words(use)] if use else []
+        lines += [_samples(lab)]
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), ""]
         energy = list(_energy_lines(first.scenario))
         lines += ["Energy, computed after the run:", "", *energy, ""] if energy else []
@@ -170,3 +172,12 @@ def _energy_lines(scenario: "ScenarioModel") -> Iterator[str]:
             f"; the ports of {', '.join(at)} count by their links' models" if isinstance(model, Switch) and at else ""
         )
         yield f"  {name}: {model.name}, {model.summary}{counted}"
+
+
+def _samples(lab: "Lab") -> str:
+    """How often what is sampled, as a line."""
+    from netwarp.values.units import format_duration
+
+    ends = [f"{link.name}:{end.node}" for link in lab.links for end in link.ends if end.queue_states]
+    inner = f", with the inner state of the queue at {', '.join(ends)}" if ends else ""
+    return f"samples of sockets, queues and links every {format_duration(lab.record.sample_ns)}{inner}"

@@ -1,19 +1,19 @@
 """Reading qlog: the state of a QUIC sender as any stack logs it.
 
-JSON and JSON text sequences of draft-ietf-quic-qlog-main-schema and -quic-events, from -02 (version 0.3) on. Since then
-the names of events have changed (`recovery:metrics_updated`, `quic:recovery_metrics_updated`), and so has the form of
-times; both are understood.
+The forms of a file are in `qlog_text.py`. The events are those of draft-ietf-quic-qlog-main-schema and -quic-events,
+from -02 (version 0.3) on. Since then the names of events have changed (`recovery:metrics_updated`,
+`quic:recovery_metrics_updated`), and so has the form of times; both are understood.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from netwarp.discovery.qlog_text import QlogError, TraceText, WrongValueError, quoted, traces_of
 from netwarp.store.codes import QuicEvent
 from netwarp.store.streams import Row
 from netwarp.values.constants import NS_PER_MS, NS_PER_S
@@ -23,19 +23,18 @@ MAX_BYTES = 64 << 20
 """The largest file that is read: its JSON takes up to 24 times as much memory."""
 _MAX_LOOKS = 50_000_000
 """How often numbers of packets are looked up in a trace, against ranges that would take hours."""
-_MAX_WORDS = 200
-"""The maximum length in characters of a note on a file, which may quote it."""
-_RECORD_SEPARATOR = "\x1e"
+_DIFFERENCES = ("delta", "relative_to_previous_event")
+_FORMS_OF_TIME = ("absolute", "relative", "relative_to_epoch", *_DIFFERENCES)
 _SPACES = {"initial": 0, "handshake": 1}
 """Packet number spaces (RFC 9000, section 12.3); 0-RTT and 1-RTT packets share the third."""
 _APPLICATION = 2
+_DIGITS = 20
+"""Digits of a number as text that is read exactly."""
+_METRICS = {"congestion_window", "ssthresh", "bytes_in_flight", "latest_rtt", "smoothed_rtt", "min_rtt"}
+_RENAMED = {"cwnd": "congestion_window"}
 _NOT_IN_FLIGHT = {"ack", "connection_close"}
 """Frames that do not put a packet in flight if it has no others (RFC 9002, section 2)."""
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
-
-
-class QlogError(Exception):
-    """A file that is not a qlog of the kind that can be read; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -55,46 +54,23 @@ class QlogTrace:
 def read_qlog(path: Path) -> list[QlogTrace]:
     """Read the traces of a file that sent anything. Raises QlogError, OSError."""
     if path.stat().st_size > MAX_BYTES:
-        raise QlogError(f"is larger than {MAX_BYTES >> 20} MB")
-    try:
-        traces = [_trace(common, events) for common, events in _parsed(path.read_text("utf-8"))]
-    except QlogError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise QlogError(f"is not qlog in JSON: {error}"[:_MAX_WORDS]) from None
-    except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
-        raise QlogError(f"has an event of another form: {error!r}"[:_MAX_WORDS]) from None
+        advice = "end the program earlier, or have it log fewer kinds of events"
+        raise QlogError(f"it is larger than {MAX_BYTES >> 20} MB", what_to_do=advice)
+    traces = [_trace(text) for text in traces_of(path.read_bytes())]
     return [trace for trace in traces if trace is not None]
 
 
-def _parsed(text: str) -> Iterator[tuple[Mapping[str, Json], Iterable[Json]]]:
-    """The common fields and the events of each trace."""
-    if _RECORD_SEPARATOR in text:
-        records = [json.loads(part) for part in text.split(_RECORD_SEPARATOR) if part.strip()]
-    else:
-        records = _values(text)
-    head = records[0] if records else None
-    if not isinstance(head, dict) or not ("traces" in head or "trace" in head):
-        raise QlogError("has no `traces` of qlog 0.3 or later")
-    if "traces" in head:
-        for trace in head["traces"]:
-            yield trace.get("common_fields", {}), trace.get("events", [])
-    else:
-        yield head["trace"].get("common_fields", {}), records[1:]
-
-
-def _values(text: str) -> list[Json]:
-    """The values of a text: one, or one in each line, as from stacks that leave out the record separators."""
+def _trace(text: TraceText) -> QlogTrace | None:
+    sender, where = _Sender(), "`common_fields`"
     try:
-        return [json.loads(text)]
-    except ValueError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-
-
-def _trace(common: Mapping[str, Json], events: Iterable[Json]) -> QlogTrace | None:
-    sender = _Sender()
-    for at_ns, event in _timed(common, events):
-        sender.take(at_ns, event)
+        clock = _Clock.of(text.common)
+        for place, event in text.events:
+            where = place
+            if not isinstance(event, dict):
+                raise WrongValueError("an event is not an object, as in versions before 0.3")
+            sender.take(clock.at_ns(event), event)
+    except WrongValueError as error:
+        raise QlogError(str(error), where, "correct what the program logs") from None
     if sender.first_sent_ns is None:
         return None
     return QlogTrace(
@@ -102,25 +78,40 @@ def _trace(common: Mapping[str, Json], events: Iterable[Json]) -> QlogTrace | No
     )
 
 
-def _timed(common: Mapping[str, Json], events: Iterable[Json]) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Events with their times in ns since 1970.
+@dataclass
+class _Clock:
+    """The times of a trace's events in ns since 1970.
 
     `absolute` times stand for themselves, `relative` and `relative_to_epoch` ones are added to the reference time,
     `delta` and `relative_to_previous_event` ones to that of the event before.
     """
-    reference = common.get("reference_time", 0)
-    reference_ns = _reference_ns(reference)
-    form = common.get("time_format") or ("relative_to_epoch" if isinstance(reference, dict) else "absolute")
-    at_ns = reference_ns
-    for event in events:
-        if not isinstance(event, dict):
-            raise QlogError("has events without names, as versions before 0.3 had")
-        since_ns = _ns(event["time"])
-        if form in ("delta", "relative_to_previous_event"):
-            at_ns += since_ns
-        else:
-            at_ns = since_ns + (0 if form == "absolute" else reference_ns)
-        yield at_ns, event
+
+    form: str
+    reference_ns: int
+    _before_ns: int
+
+    @classmethod
+    def of(cls, common: Mapping[str, Json]) -> _Clock:
+        """The clock of a trace with these common fields."""
+        reference = common.get("reference_time", 0)
+        form = common.get("time_format") or ("relative_to_epoch" if isinstance(reference, dict) else "absolute")
+        if form not in _FORMS_OF_TIME:
+            raise WrongValueError(f"`time_format` is {quoted(form)}, not one of {', '.join(_FORMS_OF_TIME)}")
+        reference_ns = _reference_ns(reference)
+        return cls(str(form), reference_ns, reference_ns)
+
+    def at_ns(self, event: Mapping[str, Json]) -> int:
+        """The time of the next event."""
+        if "time" not in event:
+            raise WrongValueError("an event has no `time`")
+        since_ns = _ns(event["time"], "time")
+        if self.form == "absolute":
+            return since_ns
+        at_ns = since_ns + (self._before_ns if self.form in _DIFFERENCES else self.reference_ns)
+        if not abs(at_ns) < 1 << 62:
+            raise WrongValueError(f"`time` is {quoted(event['time'])} after a time that is too far from 1970")
+        self._before_ns = at_ns
+        return at_ns
 
 
 def _reference_ns(reference: Json) -> int:
@@ -129,13 +120,16 @@ def _reference_ns(reference: Json) -> int:
     The instant is its epoch, 1970 by default; `wall_clock_time` is for an epoch that is unknown (qlog-main-schema-13).
     """
     if not isinstance(reference, dict):
-        return _ns(reference or 0)
+        return _ns(reference or 0, "reference_time")
     epoch = str(reference.get("epoch", "1970-01-01T00:00:00Z"))
     instant = str(reference.get("wall_clock_time") or "") if epoch == "unknown" else epoch
     found = _INSTANT.fullmatch(instant)
-    if found is None:
-        raise QlogError(f'has the reference time "{instant[:40]}", which is not an instant')
-    whole = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00"))
+    try:
+        whole = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00")) if found else None
+    except ValueError:
+        whole = None
+    if found is None or whole is None:
+        raise WrongValueError(f"`reference_time` is {quoted(instant)}, not an instant such as 2026-01-01T00:00:00Z")
     since = whole - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * NS_PER_S + int((found[2] or "").ljust(9, "0"))
 
@@ -163,10 +157,16 @@ class _Sender:
 
     def take(self, at_ns: int, event: Mapping[str, Json]) -> None:
         """Go on to the state after an event."""
-        data = event.get("data") or {}
-        if not isinstance(data, dict):
+        name, data = event.get("name"), event.get("data")
+        if not isinstance(name, str):
+            raise WrongValueError(
+                f"`name` is {quoted(name)}, not text" if "name" in event else "an event has no `name`"
+            )
+        if data is None:
             return
-        match str(event["name"]).rpartition(":")[2].removeprefix("recovery_"):
+        if not isinstance(data, dict):
+            raise WrongValueError(f"`data` is {quoted(data)}, not an object")
+        match name.rpartition(":")[2].removeprefix("recovery_"):
             case "packet_sent":
                 self._sent(at_ns, data)
             case "packet_received":
@@ -184,13 +184,13 @@ class _Sender:
         length = raw.get("length") if isinstance(raw, dict) else None
         if length is None and isinstance(header, dict):
             length = header.get("packet_size")
-        size = _count(length or 0)
+        size = _count(length or 0, "length")
         if self.first_sent_ns is None:
             self.first_sent_ns = at_ns
         self.sent_pkts += 1
         self.sent_bytes += size
         self.longest_bytes = max(self.longest_bytes, size)
-        frames = [frame.get("frame_type") for frame in _list(data.get("frames")) if isinstance(frame, dict)]
+        frames = [str(frame.get("frame_type")) for frame in _list(data, "frames") if isinstance(frame, dict)]
         if not frames or set(frames) - _NOT_IN_FLIGHT:
             self._flying_bytes += size - self._unacked[space].get(number, 0)
             self._unacked[space][number] = size
@@ -198,10 +198,12 @@ class _Sender:
     def _received(self, data: Mapping[str, Json]) -> None:
         """Count packets that the acknowledgements in a packet are the first to acknowledge."""
         _, space = _packet(data)
-        for frame in _list(data.get("frames")):
+        for frame in _list(data, "frames"):
             if isinstance(frame, dict) and frame.get("frame_type") == "ack":
-                for part in map(_list, _list(frame.get("acked_ranges"))):
-                    self._acked(space, int(_number(part[0])), int(_number(part[-1])))
+                for part in _list(frame, "acked_ranges"):
+                    if not isinstance(part, list) or not part:
+                        raise WrongValueError(f"a range of `acked_ranges` is {quoted(part)}, not a list of numbers")
+                    self._acked(space, _whole(part[0], "acked_ranges"), _whole(part[-1], "acked_ranges"))
 
     def _acked(self, space: int, first: int, last: int) -> None:
         waiting = self._unacked[space]
@@ -213,7 +215,7 @@ class _Sender:
         found = [number for number in (range(first, last + 1) if few else waiting) if first <= number <= last]
         self._looks += min(max(last - first, 0), len(waiting)) + 1
         if self._looks > _MAX_LOOKS:
-            raise QlogError("acknowledges ranges of packets that take too long to look up")
+            raise WrongValueError("`acked_ranges` are so wide and many that they take too long to look up")
         for number in found:
             if number in waiting:
                 size = waiting.pop(number)
@@ -228,9 +230,9 @@ class _Sender:
     def _updated(self, at_ns: int, data: Mapping[str, Json]) -> None:
         window = self._metrics.get("congestion_window")
         new = {
-            "congestion_window" if name == "cwnd" else name: float(value)
+            _RENAMED.get(name, name): _number(value, name)
             for name, value in data.items()
-            if isinstance(value, int | float)
+            if _RENAMED.get(name, name) in _METRICS and value is not None
         }
         self._metrics |= new
         shrunk = window is not None and self._metrics.get("congestion_window", window) < window
@@ -251,14 +253,14 @@ class _Sender:
         return {
             "time_ns": at_ns,
             "event": int(event),
-            "cwnd_bytes": _count(known["congestion_window"]),
+            "cwnd_bytes": _count(known["congestion_window"], "congestion_window"),
             # Stacks log the largest possible number if there is no threshold yet.
-            "ssthresh_bytes": None if threshold is None or threshold >= 1 << 62 else _count(threshold),
-            "in_flight_bytes": _count(known.get("bytes_in_flight", self._flying_bytes)),
+            "ssthresh_bytes": None if threshold is None or threshold >= 1 << 62 else _count(threshold, "ssthresh"),
+            "in_flight_bytes": _count(known.get("bytes_in_flight", self._flying_bytes), "bytes_in_flight"),
             "acked_bytes": self.acked_bytes,
-            "rtt_ns": _count(new["latest_rtt"] * NS_PER_MS) if "latest_rtt" in new else None,
-            "srtt_ns": _count(known["smoothed_rtt"] * NS_PER_MS),
-            "min_rtt_ns": _count(known.get("min_rtt", known["smoothed_rtt"]) * NS_PER_MS),
+            "rtt_ns": _duration_ns(new, "latest_rtt") if "latest_rtt" in new else None,
+            "srtt_ns": _duration_ns(known, "smoothed_rtt"),
+            "min_rtt_ns": _duration_ns(known, "min_rtt" if "min_rtt" in known else "smoothed_rtt"),
             "sent_pkts": self.sent_pkts,
             "lost_pkts": self.lost_pkts,
         }
@@ -270,36 +272,55 @@ def _packet(data: Mapping[str, Json]) -> tuple[int, int]:
     named = header if isinstance(header, dict) else data
     kind = named.get("packet_type") or data.get("packet_type") or data.get("type") or ""
     number = named.get("packet_number")
-    return -1 if number is None else int(_number(number)), _SPACES.get(str(kind).lower(), _APPLICATION)
+    space = _SPACES.get(str(kind).lower(), _APPLICATION)
+    return -1 if number is None else _whole(number, "packet_number"), space
 
 
-def _number(value: Json) -> float:
-    if not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is not a number")
+def _number(value: Json, name: str) -> float:
+    """The number of a field; one that a double cannot hold may be text (RFC 7493, section 2.2)."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = float(value) if len(value) > _DIGITS else int(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise WrongValueError(f"`{name}` is {quoted(value)}, not a number")
     return value
 
 
-def _count(value: Json) -> int:
+def _whole(value: Json, name: str) -> int:
+    number = _number(value, name)
+    if not abs(number) < 1 << 63:
+        raise WrongValueError(f"`{name}` is {quoted(value)}, not a number of a packet")
+    return int(number)
+
+
+def _count(value: Json, name: str) -> int:
     """A number that a column can hold, rounded."""
-    number = _number(value)
+    number = _number(value, name)
     if not 0 <= number < 1 << 62:
-        raise TypeError(f"{number!r} is not a number of packets, bytes or ns")
+        raise WrongValueError(f"`{name}` is {quoted(value)}, not a number from 0 to 2^62")
     return round(number)
 
 
-def _ns(milliseconds: Json) -> int:
+def _duration_ns(metrics: Mapping[str, float], name: str) -> int:
+    """A metric in milliseconds as one in ns."""
+    if not 0 <= metrics[name] < 1 << 42:
+        raise WrongValueError(f"`{name}` is {quoted(metrics[name])}, not a time from 0 to 2^42 ms")
+    return round(metrics[name] * NS_PER_MS)
+
+
+def _ns(milliseconds: Json, name: str) -> int:
     """A time in ns. A product with the whole number would lose a quarter of a microsecond since 1970."""
-    value = _number(milliseconds)
+    value = _number(milliseconds, name)
     if not abs(value) < 1 << 42:
-        raise TypeError(f"{value!r} is not a time in milliseconds")
+        raise WrongValueError(f"`{name}` is {quoted(milliseconds)}, not a time in milliseconds, up to 2^42")
     whole = int(value)
     return whole * NS_PER_MS + round((value - whole) * NS_PER_MS)
 
 
-def _list(value: Json) -> Sequence[Json]:
-    """A list; empty if it is missing."""
+def _list(data: Mapping[str, Json], name: str) -> Sequence[Json]:
+    """The list of a field; empty if it is missing."""
+    value = data.get(name)
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise TypeError(f"{value!r} is not a list")
+        raise WrongValueError(f"`{name}` is {quoted(value)}, not a list")
     return value

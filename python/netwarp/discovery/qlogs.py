@@ -13,7 +13,8 @@ from typing import Any, cast
 
 import polars as pl
 
-from netwarp.discovery.qlog import QlogError, QlogTrace, read_qlog
+from netwarp.discovery.qlog import QlogTrace, read_qlog
+from netwarp.discovery.qlog_text import QlogError
 from netwarp.flows import kind_of
 from netwarp.lab_format.model import Lab
 from netwarp.store.rundir import RunDir
@@ -105,7 +106,7 @@ def _read(folder: Path) -> tuple[list[_Log], list[str]]:
                 break
             logs += [_Log(short, trace) for trace in read_qlog(path)]
         except QlogError as error:
-            notes.append(f"{_shown(short)} {error}")
+            notes.append(f"{_shown(short)} is not read as qlog: {error}")
         except OSError as error:
             notes.append(f"{_shown(short)}: {error.strerror}")
     return logs, notes

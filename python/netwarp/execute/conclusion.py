@@ -11,8 +11,9 @@ from pathlib import Path
 from netwarp.analysis.run.charges import charge_doubts, charge_notes
 from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import code_digest, compute_metrics
+from netwarp.analysis.run.scores import score_notes
 from netwarp.analysis.run.tap import own_tests
-from netwarp.analysis.run.validity import judge
+from netwarp.analysis.run.validity import first_of, judge
 from netwarp.discovery import Logged, found_network, read_logs
 from netwarp.engines import Job, Outcome
 from netwarp.engines.reports import RunFacts
@@ -149,11 +150,12 @@ def _analysed(directory: Path, outcome: Outcome) -> Outcome:
         with contained(directory, StoreError):
             run = RunDir(directory)
             verdict = judge(run)
+            scores: tuple[str, ...] = ()
             if verdict.status != RunStatus.FAILED:
                 compute_metrics(run)
+                scores = tuple(score_notes(run))
     except (StoreError, FaultError) as error:
         by_host = isinstance(error, StoreError) and is_without_room(error)
         return replace(outcome, status=RunStatus.FAILED, reason=str(error), found={}, by_host=by_host)
-    return replace(
-        outcome, status=verdict.status, reason=verdict.reason, found={}, notes=(*outcome.notes, *verdict.notes)
-    )
+    notes = (*outcome.notes, *verdict.notes, *first_of(scores, "calls"))
+    return replace(outcome, status=verdict.status, reason=verdict.reason, found={}, notes=notes)

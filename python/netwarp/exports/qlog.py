@@ -2,9 +2,10 @@
 tools of QUIC's developers: a file for each run with a trace for each connection of TCP and QUIC.
 
 The events come from exact records at the sender: `recovery:metrics_updated` after each acknowledgement (only what
-has changed, as the draft asks), `recovery:congestion_state_updated`, and `transport:packet_sent` for each packet with
-data that its node sent. Numbers of packets are in their order, since TCP has none. What is not in the records, such as
-frames, is left out.
+has changed, as the draft asks), `recovery:packet_lost`, `recovery:congestion_state_updated`, and
+`transport:packet_sent` for each packet that its node sent. `raw.length` is that of a TCP segment or QUIC datagram,
+without the headers below it. Numbers of packets are in their order, since the records have none; so which packet is
+lost, and frames, are left out. A packet's type is `unknown` unless the records tell that it is `1RTT`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,7 @@ from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import polars_schema
+from netwarp.values.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, UDP_HEADER_BYTES
 from netwarp.values.json_values import Json
 
 VERSION = "0.3"
@@ -39,6 +42,7 @@ _REPAIRING = (3, 4)
 _METRICS = "recovery:metrics_updated"
 _STATE = "recovery:congestion_state_updated"
 _SENT = "transport:packet_sent"
+_LOST = "recovery:packet_lost"
 
 
 class _Event(NamedTuple):
@@ -107,26 +111,44 @@ def _tcp(run: RunDir, tuples: Mapping[int, int]) -> Iterator[_Trace]:
 
 
 def _learnt(run: RunDir, number: int) -> Iterator[_Event]:
-    """The events of what a sender of TCP learnt from each ACK: changes of its metrics, then of its state."""
-    changes, states = _Changes(), _States()
+    """The events of what a sender of TCP learnt from each ACK: losses, changes of its metrics, then of its state."""
+    losses, changes, states = _Losses(), _Changes(), _States()
     for frame in run.batches("acks", list(polars_schema(TABLES["acks"]))):
         for row in frame.filter(pl.col("tuple_id") == number).iter_rows(named=True):
+            # A segment that is sent again was lost, and so were those that still wait to be sent again.
+            waiting = max(row["lost_pkts"] - row["retrans_out_pkts"], 0)
+            yield from losses.of(row["time_ns"], row["retransmits"] + waiting)
             yield from changes.of(*_tcp_metrics(row))
             yield from states.of(row["time_ns"], row["ca_state"], row["snd_cwnd_pkts"], row["snd_ssthresh_pkts"])
 
 
 def _quic(run: RunDir, tuples: Mapping[int, int]) -> Iterator[_Trace]:
     acks = run.scan("quic_acks").collect()
+    connected = dict(run.scan("flows").select("flow_id", "connect_ns").collect().iter_rows())
     for flow in run.description.flows:
         rows = acks.filter(flow_id=flow.id).sort("time_ns", maintain_order=True)
         if rows.height:
             own = [number for number, owner in tuples.items() if owner == flow.id]
-            yield _trace(flow, flow.name, "QUIC", _sent(run, own), _quic_learnt(rows))
+            confirmed_ns = _confirmed_ns(rows, connected.get(flow.id))
+            yield _trace(flow, flow.name, "QUIC", _sent(run, own, UDP_HEADER_BYTES, confirmed_ns), _quic_learnt(rows))
+
+
+def _confirmed_ns(rows: pl.DataFrame, connected_ns: int | None) -> int | None:
+    """When a QUIC sender's handshake was confirmed: the first acknowledgement of a packet that it sent once connected.
+
+    Such a packet is 1-RTT, since a peer does not acknowledge a complete handshake's last packets in their space (RFC
+    9001, sections 4.1.2 and 4.9.2); from then on all packets are. None if no record tells.
+    """
+    if connected_ns is None:
+        return None
+    found = rows.filter(pl.col("time_ns") - pl.col("rtt_ns") >= connected_ns)["time_ns"]
+    return None if found.is_empty() else int(found[0])
 
 
 def _quic_learnt(rows: pl.DataFrame) -> Iterator[_Event]:
-    changes = _Changes()
+    losses, changes = _Losses(), _Changes()
     for row in rows.iter_rows(named=True):
+        yield from losses.of(row["time_ns"], row["lost_pkts"])
         yield from changes.of(*_quic_metrics(row))
 
 
@@ -177,6 +199,18 @@ class _Changes:
 
 
 @dataclass
+class _Losses:
+    """Packets that a sender deems lost, an event for each, without its number."""
+
+    _known: int = 0
+
+    def of(self, at_ns: int, total: int) -> Iterator[_Event]:
+        for _ in range(total - self._known):
+            yield _Event(at_ns, _LOST, {})
+        self._known = max(self._known, total)
+
+
+@dataclass
 class _States:
     """Changes between the states of RFC 9002's figure 1, by the kernel's state and whether the window is below the
     threshold."""
@@ -192,8 +226,14 @@ class _States:
             self._known = state
 
 
-def _sent(run: RunDir, tuples: list[int]) -> Iterator[_Event]:
-    """The packets with these tuples that the sender's node put into its queue: where they were first seen."""
+def _sent(
+    run: RunDir, tuples: list[int], transport_bytes: int = 0, confirmed_ns: int | None = None
+) -> Iterator[_Event]:
+    """The packets with these tuples that the sender's node put into its queue: where they were first seen.
+
+    `transport_bytes` is the header between that of IP and the packet, which each segment of an aggregate has. A packet
+    after `confirmed_ns` is 1-RTT.
+    """
     mine = pl.col("tuple_id").is_in(tuples)
     first = grouped(
         run,
@@ -206,16 +246,30 @@ def _sent(run: RunDir, tuples: list[int]) -> Iterator[_Event]:
     if first.is_empty():
         return
     own = mine & (pl.col("interface_index") == first["interface_index"][0])
-    columns = ("tuple_id", "interface_index", "enqueue_ns", "packet_bytes")
-    rows = (frame.filter(own).select("enqueue_ns", "packet_bytes") for frame in run.batches("packets", columns))
-    earliest = [frame.filter(own)["enqueue_ns"].min() for frame in run.batches("packets", columns[:-1])]
+    columns = ("tuple_id", "interface_index", "enqueue_ns", "packet_bytes", "segments")
+    below = pl.col("tuple_id").replace_strict(_below(run, tuples), return_dtype=pl.UInt32) + transport_bytes
+    length = pl.col("packet_bytes") - pl.col("segments") * below
+    rows = (frame.filter(own).select("enqueue_ns", length, "segments") for frame in run.batches("packets", columns))
+    earliest = [frame.filter(own)["enqueue_ns"].min() for frame in run.batches("packets", columns[:3])]
+    number = 0
     # They are recorded in the order in which they leave a queue, which is another if it schedules flows.
-    for number, (at_ns, length) in enumerate(_by_arrival(rows, earliest)):
-        header: dict[str, Json] = {"packet_type": "1RTT", "packet_number": number}
-        yield _Event(at_ns, _SENT, {"header": header, "raw": {"length": length}})
+    for at_ns, payload_bytes, segments in _by_arrival(rows, earliest):
+        kind = "unknown" if confirmed_ns is None or at_ns <= confirmed_ns else "1RTT"
+        header: dict[str, Json] = {"packet_type": kind, "packet_number": number}
+        yield _Event(at_ns, _SENT, {"header": header, "raw": {"length": payload_bytes}})
+        number += segments
 
 
-def _by_arrival(rows: Iterator[pl.DataFrame], earliest: Sequence[Any]) -> Iterator[tuple[int, int]]:
+def _below(run: RunDir, tuples: list[int]) -> dict[int, int]:
+    """The bytes of a packet's headers up to that of IP, by its tuple."""
+    named = run.scan("tuples").filter(pl.col("tuple_id").is_in(tuples)).select("tuple_id", "source").collect()
+    return {
+        number: ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[ip_address(source).version]
+        for number, source in named.iter_rows()
+    }
+
+
+def _by_arrival(rows: Iterator[pl.DataFrame], earliest: Sequence[Any]) -> Iterator[tuple[int, ...]]:
     """The rows of some batches in the order of their first column, of which `earliest` has each batch's minimum."""
     waiting: list[pl.DataFrame] = []
     for number, frame in enumerate(rows, start=1):

@@ -26,6 +26,8 @@ from netwarp.values.fields import (
 
 _OPEN = 200
 """Connections for which the machine has memory if pages begin whether or not earlier ones are complete."""
+_BROWSERS = 6
+"""The most connections that browsers open to a host with HTTP/1.1."""
 _Count = Annotated[int, Field(strict=True, ge=0, le=1000)]
 _Some = Annotated[int, Field(strict=True, ge=1, le=1000)]
 
@@ -63,12 +65,12 @@ class HttpFlow(WebFlow):
     has. `duration` is the time in which pages begin; they may go on until the run ends."""
 
     tool: Literal["http"] = about(TOOL, "http")
-    connections: int = about(
-        "The most connections of a page with HTTP/1.1; browsers have 6. Other versions have one.",
+    connections: int | None = about(
+        "The most connections of a page with HTTP/1.1; default: 6, as browsers have. Other versions have one.",
         4,
         refused=[0, 101],
         beside={"version": "1.1"},
-        default=6,
+        default=None,
         ge=1,
         le=100,
         strict=True,
@@ -89,6 +91,7 @@ class HttpFlow(WebFlow):
         "of a further level is named by one of the level before.",
         3,
         refused=[0, 11],
+        beside={"objects": 20},
         default=1,
         ge=1,
         le=10,
@@ -96,7 +99,7 @@ class HttpFlow(WebFlow):
     )
     urgent: int = about(
         "How many objects of a page, from the first on, are requested as urgent (`priority: u=1`, RFC 9218; otherwise "
-        "u=3). The server of HTTP/3 sends urgent ones first; those of other versions take no notice.",
+        "u=3), which the server of HTTP/3 sends first. Those of other versions would take no notice.",
         5,
         refused=[-1, 1001],
         beside={"version": "3", "objects": 20},
@@ -141,6 +144,7 @@ class HttpFlow(WebFlow):
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check what versions have, and that a rate is given."""
         yield from super().problems()
+        yield from self._without_effect()
         if self.arrivals is not None and self.arrivals.process == "poisson" and self.arrivals.interval_ns is None:
             yield "arrivals", 'has no rate; write one, such as "poisson 2/s"'
         if self.arrivals is not None and self.think.mean:
@@ -151,12 +155,35 @@ class HttpFlow(WebFlow):
         elif ahead := ahead_ns(self):
             yield from self.too_early("zero_rtt", ahead, "fetches its session tickets", "resume_ahead")
 
+    def _without_effect(self) -> Iterator[tuple[str, str]]:
+        """Fields that this version, or so few objects, would ignore."""
+        has = f"{self.objects} object{'s' * (self.objects != 1)}"
+        if self.connections is not None and self.version != "1.1":
+            yield (
+                "connections",
+                f"a page has one connection of HTTP/{self.version}; leave `connections` out, or write version = "
+                '"1.1" (to compare versions, write `cases`)',
+            )
+        if self.urgent and self.version != "3":
+            yield (
+                "urgent",
+                f"the server of HTTP/{self.version} takes no notice of urgency; leave `urgent` out, or write version "
+                '= "3" (to compare versions, write `cases`)',
+            )
+        elif self.urgent > self.objects:
+            yield "urgent", f"a page has {has} beside its document; lower `urgent`, or raise `objects`"
+        if self.depth > max(self.objects, 1):
+            yield (
+                "depth",
+                f"there are not {self.depth} levels of {has}; lower `depth`, or raise `objects`",
+            )
+
     def lab_fields(self, path: FlowPath) -> HttpFields:
         """What is loaded and when, with the size of HTTP/3's datagrams."""
         when = self.arrivals
         return HttpFields(
             **self.web_fields(path),
-            most_connections=self.connections if self.version == "1.1" else 1,
+            most_connections=(self.connections or _BROWSERS) if self.version == "1.1" else 1,
             document_bytes=self.document,
             objects=self.objects,
             depth=self.depth,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -63,6 +63,18 @@ class FlowPath:
     rates_bps: Mapping[str, int] = field(default_factory=dict)
 
 
+class Datagram(NamedTuple):
+    """The datagrams of a flow whose size a field of the scenario decides."""
+
+    field: str
+    payload_bytes: int
+    ip_payload_bytes: int
+    """The same with the transport's header."""
+    may_be_fragmented: bool = True
+    learns_mtu: bool = False
+    """Whether its sender goes on, with fragments, when a router says that a packet is too big; others fail."""
+
+
 class FlowBase(Model):
     """The fields of every flow: its ends, its count, and its time."""
 
@@ -116,6 +128,16 @@ class FlowBase(Model):
         return False
 
     @property
+    def most_open(self) -> int | None:
+        """The connections that it can have open at once; None if their number does not depend on the network."""
+        return None
+
+    @property
+    def datagram(self) -> Datagram | None:
+        """Its datagrams, if the author decides their size."""
+        return None
+
+    @property
     def named_links(self) -> Mapping[str, Sequence[str] | None]:
         """The fields that name links of its sender, each with these; None: all of them."""
         return {}
@@ -164,6 +186,16 @@ class FlowBase(Model):
         None: as many as the network takes, or a number that only the run shows.
         """
         return None
+
+    def active_ns(self, run_ns: int) -> int:
+        """How long it is active in a run of this duration, by the means of times that are drawn."""
+        left_ns = run_ns - mean_of(self.start)
+        return left_ns if self.duration is None else min(left_ns, mean_of(self.duration))
+
+    def open_at_once(self, path: FlowPath, active_ns: int) -> float:
+        """The connections of one flow that are open after this time because more begin than the path completes: 0 if
+        it does, or if they wait for each other."""
+        return 0.0
 
     def frame_bytes(self, path: FlowPath) -> float:
         """The mean length of a frame of its data, with all headers, in bytes."""

@@ -22,6 +22,8 @@ from netwarp.values.constants import (
 )
 from netwarp.values.fields import Name, Percent, about
 
+MOST_OPEN = 65_535 - 16_384 + 1
+"""The ports of a flow's connections (`PORTS` in agent/src/traffic/ports.rs)."""
 _CONNECTIONS = 200
 """Connections for which the machine has memory. Open at once are the arrivals of about one completion time: tens,
 unless the network is overloaded."""
@@ -125,6 +127,18 @@ class OpenLoopFlow(TcpFlow):
         """The mean length of a transfer's frames for each arrival."""
         found = self.lab_fields(path)
         return self._frames_bytes(path.mtu) * expected_arrivals(found.interval_ns, found.times_ns, active_ns)
+
+    @property
+    def most_open(self) -> int:
+        """One for each port."""
+        return MOST_OPEN
+
+    def open_at_once(self, path: FlowPath, active_ns: int) -> float:
+        """The share of arrivals for which the slowest link has no room, if it does not carry anything else."""
+        if self.load_of is not None and self.load_of not in path.rates_bps:
+            return 0.0  # no rate is known that the load is a share of
+        offered, carried = self.offered_bytes(path, active_ns) or 0.0, path.rate_bps * active_ns / (8 * NS_PER_S)
+        return (offered - carried) / self._frames_bytes(path.mtu) if offered > carried else 0.0
 
     def _frames_bytes(self, mtu: int) -> float:
         """The mean length of a transfer's frames together: its segments, of which the last is half full on average if

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import TOOL, FlowBase, FlowKind, FlowPath
+from netwarp.flows.kind import TOOL, Datagram, FlowBase, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Time, meaning
@@ -48,6 +48,11 @@ class PingFlow(FlowBase):
         # The fields of the options, as their records define them.
         __annotations__ |= _TYPES
         vars().update(_FIELDS)
+
+    @property
+    def datagram(self) -> Datagram:
+        """A request. Over IPv6 the kernel makes fragments once a router has said that one is too big."""
+        return Datagram("size", self.size, self.size + _ICMP_HEADER_BYTES, learns_mtu=self.family == "ipv6")
 
     def lab_fields(self, path: FlowPath) -> PingFields:
         """Interval and payload."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import TOOL, FlowKind, FlowPath
+from netwarp.flows.kind import TOOL, Datagram, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
 from netwarp.flows.resumption import ahead_ns, unused_ahead
 from netwarp.flows.sized import SizedFlow
@@ -58,8 +58,8 @@ class QuicFlow(SizedFlow):
         strict=True,
     )
     datagram_size: int | None = about(
-        "UDP payload of a full packet in bytes; at most, and by default, what fits into one packet on the path. It is "
-        "fixed: there is no discovery of the path's MTU.",
+        "UDP payload of a full packet in bytes, which must fit into one packet on the path; default: as much as fits. "
+        "It is fixed: there is no discovery of the path's MTU.",
         1200,
         refused=[1199, 65528],
         default=None,
@@ -100,6 +100,12 @@ class QuicFlow(SizedFlow):
     def has_own_control(self) -> bool:
         """quinn's."""
         return True
+
+    @property
+    def datagram(self) -> Datagram | None:
+        """A full packet of a given size, which must not be fragmented (RFC 9000, section 14)."""
+        size = self.datagram_size
+        return None if size is None else Datagram("datagram_size", size, size + UDP_HEADER_BYTES, False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that the first connection of a flow that resumes does not begin before the run."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from netwarp.flows.kind import FlowBase, FlowKind, FlowPath
+from netwarp.flows.kind import Datagram, FlowBase, FlowKind, FlowPath
 from netwarp.flows.options import option_fields
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Rate, UInt32, meaning
@@ -44,6 +44,11 @@ class UdpFlow(FlowBase):
         # The fields of the options, as their records define them.
         __annotations__ |= _TYPES
         vars().update(_FIELDS)
+
+    @property
+    def datagram(self) -> Datagram:
+        """A packet of the mean size: no drawn one is larger than it or than what fits."""
+        return Datagram("packet_size", self.packet_size.mean, self.packet_size.mean + UDP_HEADER_BYTES)
 
     def lab_fields(self, path: FlowPath) -> UdpFields:
         """The fields of a UDP source. A drawn size is limited to one packet; a fixed size may be fragmented."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import get_args
 
 from netwarp.flows import kind_of
-from netwarp.flows.transfer_size import mean_of
 from netwarp.lab.build import SAMPLE_NS
 from netwarp.lab.network import ACK_FRAME_BYTES, Hop, NetworkGraph, Path
 from netwarp.lab.sizes import Sizes
@@ -141,8 +140,7 @@ def _stream(name: str, sizes: Sizes, ways: Path, share: float) -> _Stream:
     kind, path = kind_of(flow.tool), sizes.flow_path(name)
     own = flow.own_fields(path)
     data, back = (ways.reverse, ways.forward) if kind.is_reverse(own) else (ways.forward, ways.reverse)
-    left_ns = sizes.scenario.duration - mean_of(flow.start)
-    active_ns = left_ns if flow.duration is None else min(left_ns, mean_of(flow.duration))
+    active_ns = flow.active_ns(sizes.scenario.duration)
     most = min(_carried_bytes(sizes, hop, active_ns) for hop in data)
     offered = flow.offered_bytes(path, active_ns)
     transport = kind.transport_of(own)

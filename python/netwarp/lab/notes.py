@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netwarp.flows import kind_of
-from netwarp.lab.network import NetworkGraph
-from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
+from netwarp.lab.network import Hop, NetworkGraph
+from netwarp.lab.sizes import MEMORY_PER_OPEN, MIN_SOCKET_BYTES, Sizes
+from netwarp.scenario.check.datagrams import fragments
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.points.notes import Found
 
+_MANY = 1000
+"""The fewest open connections of a flow that are noted."""
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 
 
@@ -20,6 +23,9 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     yield from _own_bottlenecks(scenario, sizes)
     yield from _socket_sizes(scenario, sizes)
     yield from _dctcp_alone(scenario, sizes)
+    yield from _fragments(scenario, sizes)
+    yield from _queues_of_answers(scenario, sizes)
+    yield from _overload(scenario, sizes)
 
 
 def _is_tcp(name: str, sizes: Sizes) -> bool:
@@ -64,6 +70,64 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
             ("nodes",),
             f"tcp_rmem and tcp_wmem are larger than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
             "that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
+        )
+
+
+def _fragments(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Find datagrams that IP fragments."""
+    for name, flow in scenario.flows.items():
+        if not flow.count or (datagram := flow.datagram) is None:
+            continue
+        mtus = [sizes.network.links[hop.link].mtu for hop in sizes.paths[name].forward]
+        parts = fragments(datagram.ip_payload_bytes, flow.family, mtus)
+        if parts > 1:
+            most = min(mtus) - flow.ip_header_bytes - datagram.ip_payload_bytes + datagram.payload_bytes
+            yield (
+                ("flows", name, datagram.field),
+                f"a datagram of {datagram.payload_bytes} bytes crosses the path in {parts} fragments: it is lost if "
+                "one of these is, queues count packets, and where datagrams were lost is not told; one of at most "
+                f"{most} bytes is one packet",
+            )
+
+
+def _queues_of_answers(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Find plain values of `queue`, which are those of a link's first end, if all data leaves at the other end."""
+    loads = {name: flow for name, flow in scenario.flows.items() if flow.count and not kind_of(flow.tool).probe}
+    if any(kind_of(flow.tool).owns_sockets or getattr(flow, "args", ()) for flow in loads.values()):
+        return  # a program, and iperf3 by its arguments (--bidir), may send both ways
+    data: dict[Hop, str] = {}
+    for name in loads:
+        reverse = _is_reverse(name, sizes)
+        for way in sizes.ways(name):
+            data |= dict.fromkeys(way.reverse if reverse else way.forward, name)
+    for number, link in enumerate(sizes.network.links):
+        forward, backward = (Hop(number, direction) for direction in range(2))
+        if link.queue.forward is None or link.queue.reverse is not None or forward in data or backward not in data:
+            continue
+        near, far = link.ends
+        yield (
+            ("links", sizes.network.names[number], "queue"),
+            f'it is the queue at the end "{near}", and data (that of the flow "{data[backward]}") leaves at "{far}" '
+            f'alone, whose queue is the default; for one there write queue = {{ reverse = "{link.queue.forward}" }}, '
+            "or exchange the ends",
+        )
+
+
+def _overload(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Find open-loop flows that begin more connections than their path completes."""
+    for name, flow in scenario.flows.items():
+        if not flow.count or (waiting := sizes.open_at_once(name)) < flow.count * _MANY:
+            continue
+        memory = scenario.run.memory
+        needed = MEMORY_PER_OPEN * waiting
+        yield (
+            ("flows", name, "arrivals"),
+            f"more connections begin than the path completes: about {waiting:,.0f} will be open at once, and take "
+            + (
+                f"{needed / 1e6:,.0f} MB of the machine's memory: raise run.memory, or leave it out"
+                if memory is not None and memory < needed
+                else f"{needed / 1e6:,.0f} MB of the machine's memory"
+            ),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from netwarp.flows import FlowPath, kind_of
 from netwarp.lab.mptcp import further_paths
@@ -23,6 +24,9 @@ MEMORY_PER_BYTE = 6
 MEMORY_PER_CONNECTION = 320 * 1024
 """Two threads with their stacks, two sockets with their unsent data. A thousand bulk flows over 100 Mbit/s run in
 384 MiB, but not in 256 MiB."""
+MEMORY_PER_OPEN = 16 * 1024
+"""Two sockets without threads, with unsent data. Measured with transfers of 10 kB: 19,000 need 10 to 14 KiB each, and
+39,000 at most 10."""
 MEMORY_PER_NODE = 512 * 1024
 """A network namespace with its interfaces. Measured: 438 KiB a node in stars and chains of 100 to 300."""
 NODES_IN_BASE = 50
@@ -147,12 +151,27 @@ class Sizes:
         flow = self.scenario.flows[name]
         return flow.count * kind_of(flow.tool).connections_of(flow.own_fields(self.flow_path(name)))
 
+    def open_at_once(self, name: str) -> float:
+        """The connections of all flows of this name that are open at once because more begin than the path completes.
+
+        The slowest link counts with its highest rate during the run.
+        """
+        flow = self.scenario.flows[name]
+        path = replace(self.flow_path(name), rate_bps=self._bottlenecks(name)[0])
+        return flow.count * flow.open_at_once(path, flow.active_ns(self.scenario.duration))
+
+    def _connection_bytes(self, name: str) -> int:
+        """The memory for the connections of all flows of this name."""
+        usual = MEMORY_PER_CONNECTION * self._connections(name)
+        return max(usual, round(MEMORY_PER_OPEN * self.open_at_once(name)))
+
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.
 
         Auto: 128 MiB and 6 bytes for each byte that flows can have in flight (their BDPs, and the queues at their
-        bottlenecks), 1 GiB at most, 320 KiB for each connection, and 512 KiB for each node beyond 50, in steps of
-        32 MiB. Flows of one name share a path, and so its BDP.
+        bottlenecks), 1 GiB at most, 320 KiB for each connection (or 16 KiB for each that is open because an open-loop
+        flow overloads its path, if that is more), and 512 KiB for each node beyond 50, in steps of 32 MiB. Flows of
+        one name share a path, and so its BDP.
         """
         if self.scenario.run.memory is not None:
             return self.scenario.run.memory
@@ -163,7 +182,7 @@ class Sizes:
             total += self._in_flight_bytes(name)
             bottlenecks.update(hops)
         total += sum(self._held_bytes(hop) for hop in bottlenecks)
-        connections = MEMORY_PER_CONNECTION * sum(map(self._connections, self.scenario.flows))
+        connections = sum(map(self._connection_bytes, self.scenario.flows))
         nodes = MEMORY_PER_NODE * max(len(self.scenario.nodes) - NODES_IN_BASE, 0)
         needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + connections + nodes
         return -(-needed // MEMORY_STEP_BYTES) * MEMORY_STEP_BYTES

@@ -12,6 +12,8 @@ _DEFAULT_RATING = 93.2
 """R with all defaults (7.1, and B.1): Ro − Is without impairments by delay and equipment, and without advantage A."""
 _SHORT_MS = 100.0
 """A delay that does not impair: mT, for the default delay sensitivity class (7.4)."""
+MOST_LOSS_PCT = 20.0
+"""The most packets that may be lost, Ppl, in the permitted range of table 2: 0 to 20 %."""
 _BURSTS = (1.0, 2.0)
 """The permitted range of BurstR (table 2)."""
 
@@ -28,8 +30,10 @@ def equipment_impairment(impairment: float, robustness: float, loss_pct: float, 
     """Ie,eff (equation 7-29), of a codec with Ie and Bpl that loses Ppl percent of its packets.
 
     The burst ratio is the mean length of bursts of losses in place of that of independent ones; it is limited to the
-    permitted range.
+    permitted range. Raises ValueError above `MOST_LOSS_PCT`, where the equation has no meaning.
     """
+    if loss_pct > MOST_LOSS_PCT:
+        raise ValueError(f"the E-model is defined for losses of up to {MOST_LOSS_PCT:g} %, not of {loss_pct:g} %")
     ratio = min(max(burst_ratio, _BURSTS[0]), _BURSTS[1])
     return impairment + (95 - impairment) * loss_pct / (loss_pct / ratio + robustness)
 

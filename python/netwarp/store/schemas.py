@@ -59,8 +59,9 @@ QUEUE_STATES = Table(
         column("name", "utf8", "", "its name: see below"),
         column("value", "f64", "", "its value, in the unit that its name ends with"),
     ),
-    "The ends of links that `queue_states` of `[record]` names have rows at each sample. If the handle has a minor\n"
-    "number, the row is of a class. The names are listed [below](#what-queues-report).",
+    "The ends of links that `queue_states` of `[record]` names have rows at each sample, every 100 ms unless `sample`\n"
+    "says otherwise. If the handle has a minor number, the row is of a class. The names are listed\n"
+    "[below](#what-queues-report).",
 )
 
 LINKS = Table(

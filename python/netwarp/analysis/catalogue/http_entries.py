@@ -92,7 +92,7 @@ HTTP_ENTRIES: tuple[Entry, ...] = (
         "100 × objects whose last byte could be read at the very instant at which another object of their page was "
         "complete, the first of these left out / objects that were completed. On one TCP connection these are objects "
         "that a lost segment of another held up: what had arrived behind the gap can be read at once when it closes "
-        "(head-of-line blocking)",
+        "(head-of-line blocking); absent if no two objects of a page are under way at a time",
         "objects",
         "`objects`",
         better=LOWER,

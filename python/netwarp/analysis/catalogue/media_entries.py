@@ -48,7 +48,8 @@ MEDIA_ENTRIES: tuple[Entry, ...] = (
         "the E-model's rating R = 93.2 − Idd − Ie,eff (ITU-T G.107, all other parameters at their defaults, echo "
         "perfectly cancelled): Idd of `mouth_to_ear_ms_mean`; Ie,eff of the codec's Ie and Bpl (G.113, Appendix I), "
         "of `media_loss_pct` and BurstR, the mean length of bursts of losses in place of that of independent ones, "
-        "between 1 and 2. The Recommendation allows losses of up to 20 %. Absent without a `codec`",
+        "between 1 and 2. Absent without a `codec`, and above a `media_loss_pct` of 20, up to which the Recommendation "
+        "defines it",
         "packets",
         _PLAYOUT,
         better=HIGHER,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.flow.datagrams import Datagrams, sending_times
 from netwarp.lab_format.model import LabFlow
-from netwarp.stats.e_model import equipment_impairment, mean_opinion_score, rating
+from netwarp.stats.e_model import MOST_LOSS_PCT, equipment_impairment, mean_opinion_score, rating
 from netwarp.stats.weighting import Times, TimeWeighted, Values, Window, pool, time_weighted, weighted_mean
 from netwarp.store.rundir import RunDir
 from netwarp.store.streams import StreamState
@@ -95,17 +95,17 @@ def playout_metrics(parts: Sequence[Played]) -> dict[str, float | int | None]:
     late = sum(int(part.late.sum()) for part in parts)
     gone = late + sum(int(part.lost.sum()) for part in parts)
     delay_ms = float(np.concatenate([part.delays_ms + part.playout.before_sending_ms for part in parts]).mean())
+    lost_pct = 100 * gone / packets
     found: dict[str, float | int | None] = {
         "late_pct": 100 * late / packets,
-        "media_loss_pct": 100 * gone / packets,
+        "media_loss_pct": lost_pct,
         "mouth_to_ear_ms_mean": delay_ms,
     }
     codecs = {part.playout.codec for part in parts}
-    if len(codecs) == 1 and (name := codecs.pop()) is not None:
+    if len(codecs) == 1 and (name := codecs.pop()) is not None and lost_pct <= MOST_LOSS_PCT:
         codec = CODECS[name]
-        impairment = equipment_impairment(
-            codec.impairment, codec.robustness, 100 * gone / packets, _burst_ratio(parts, gone / packets)
-        )
+        bursts = _burst_ratio(parts, gone / packets)
+        impairment = equipment_impairment(codec.impairment, codec.robustness, lost_pct, bursts)
         r = rating(delay_ms, impairment)
         found |= {"r_factor": r, "mos": mean_opinion_score(r)}
     return found

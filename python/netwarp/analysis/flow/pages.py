@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.analysis.flow.transfers import Transfers
+from netwarp.lab_format.model import LabFlow
 from netwarp.stats import censoring
 from netwarp.stats.censoring import Durations
 from netwarp.stats.weighting import Times, Window
@@ -22,10 +23,9 @@ class Pages:
     the client knew of each.
 
     `together`: for each object that was completed, at `ended_ns`, whether another of its page was at the same instant,
-    before it.
+    before it. Both are empty if no two objects of a page are under way at a time.
 
-    `round_trip_ns`: the delays of the path there and back;
-    None if they are unknown, or 0.
+    `round_trip_ns`: the delays of the path there and back; None if they are unknown, or 0.
     """
 
     loads: Transfers
@@ -58,6 +58,8 @@ def load_pages(run: RunDir) -> dict[int, Pages]:
         own = pages.filter(flow_id=flow.id)
         its_objects = objects.filter(flow_id=flow.id)
         ended = its_objects.filter(pl.col("end_ns").is_not_null()).sort("page", "end_ns", maintain_order=True)
+        if not _several_at_a_time(flow):
+            ended = ended.clear()
         together = ended.select(pl.col("end_ns").eq_missing(pl.col("end_ns").shift(1).over("page"))).to_series()
         path = empty_path(run.lab, flow)
         found[flow.id] = Pages(
@@ -69,6 +71,13 @@ def load_pages(run: RunDir) -> dict[int, Pages]:
             (path.round_trip_ns or None) if path else None,
         )
     return found
+
+
+def _several_at_a_time(flow: LabFlow) -> bool:
+    """Whether objects of a page may be under way together: one that names another, as the document does, is complete
+    before that is requested, and a single connection of HTTP/1.1 has one object at a time."""
+    one_by_one = flow.own["version"] == "1.1" and flow.number("most_connections") == 1
+    return flow.number("objects") > flow.number("depth") and not one_by_one
 
 
 def _until(rows: pl.DataFrame, column: str, run_end_ns: int) -> Transfers:

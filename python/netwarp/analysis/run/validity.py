@@ -35,7 +35,7 @@ class Validity:
     @property
     def reason(self) -> str | None:
         """The first reasons as one line, and the number of others; None if there are none."""
-        return "; ".join(_first(self.reasons, "reasons")) or None
+        return "; ".join(first_of(self.reasons, "reasons")) or None
 
 
 def check_run(run_dir: Path) -> Validity:
@@ -71,10 +71,10 @@ def judge(run: RunDir) -> Validity:
         *idle_red_doubts(run),
     )
     notes = [text for text, _ in silent] + [text for text, asked in fallen if asked]
-    return Validity(RunStatus.SUSPECT if doubts else RunStatus.OK, doubts, _first(notes, "flows"))
+    return Validity(RunStatus.SUSPECT if doubts else RunStatus.OK, doubts, first_of(notes, "flows"))
 
 
-def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
+def first_of(sentences: Sequence[str], what: str) -> tuple[str, ...]:
     """The first sentences, and the number of others."""
     more = len(sentences) - _MAX_REASONS
     return (*sentences[:_MAX_REASONS], *([f"and {more} more such {what}"] if more > 0 else []))

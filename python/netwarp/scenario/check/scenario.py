@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from netwarp.flows import Flow, kind_of
 from netwarp.flows.transfer_size import mean_of
 from netwarp.scenario.check.changes import check_changes
+from netwarp.scenario.check.datagrams import check_datagrams
 from netwarp.scenario.check.exec import check_exec
 from netwarp.scenario.check.links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.check.modules import check_modules
 from netwarp.scenario.check.mptcp import check_mptcp
 from netwarp.scenario.check.nat import check_nat
+from netwarp.scenario.check.overload import check_overload
 from netwarp.scenario.check.reach import links_between, links_on_paths, unreachable
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import MAX_RUN_NS, Scenario, Tuner
@@ -113,6 +115,8 @@ def _check_flow(
         else:
             yield from _check_lifetime(keys, flow, scenario, links_between(ends, forwarding, flow.from_, flow.to) or 0)
             yield from _check_links_on_path(keys, flow, scenario, ends, forwarding)
+            yield from check_datagrams(keys, flow, scenario, ends, forwarding)
+            yield from check_overload(keys, flow, scenario, ends, forwarding)
     yield from _check_flow_times(keys, name, scenario)
     yield from (((*keys, field), why) for field, why in flow.problems())
 

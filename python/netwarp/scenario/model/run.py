@@ -136,8 +136,8 @@ class Record(Model):
         strict=True,
     )
     sample: PositiveDuration | None = about(
-        "The interval at which sockets, queues and links are sampled. Default: 100 ms, or 1 s if `exact` is true, "
-        "because exact records contain everything that samples do.",
+        "The interval at which sockets, queues and links are sampled. Default: 100 ms, or 1 s if `exact` is true and "
+        "there are no `queue_states`, because exact records contain everything else that samples do.",
         "10ms",
         refused=["0ms"],
         default=None,
@@ -153,7 +153,8 @@ class Record(Model):
     captures: tuple[Capture, ...] = about("Packet captures.", [{"at": "bottleneck:r1"}], default=())
     queue_states: tuple[Line, ...] = about(
         "Ends of links, as `link:node`, at which each sample also has the inner state of the queue: PIE's probability, "
-        "CoDel's count, the tins of CAKE, the flow queues of fq_codel, the tokens of htb "
+        "CoDel's count, the tins of CAKE, the flow queues of fq_codel, the tokens of htb. No exact record has it, so "
+        "that `sample` decides how closely it is seen, by default each 100 ms, CoDel's `interval` "
         "([records.md](records.md#queue_statesarrows)).",
         ["bottleneck:r1"],
         refused=["bottleneck:r1", ["r1"]],
@@ -165,4 +166,4 @@ class Record(Model):
         """The sampling interval: the given one, or the default."""
         if self.sample is not None:
             return self.sample
-        return 1_000_000_000 if self.exact else 100_000_000
+        return 1_000_000_000 if self.exact and not self.queue_states else 100_000_000

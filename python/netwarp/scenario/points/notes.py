@@ -22,7 +22,8 @@ Finder = Callable[[Scenario], Iterable[Found]]
 
 _OF_QUEUES = ("changes", "duration", "jitter", "loss", "queue", "trace", "tuner")
 _OF_PATHS = ("cc", "count", "delay", "ends", "forward", "from", "mtu", "offload", "rate", "sysctl", "to", "tool")
-_CONCERNED = frozenset((*_OF_QUEUES, *_OF_PATHS))
+_OF_FLOWS = ("arrivals", "datagram_size", "family", "packet_size", "size", "start")
+_CONCERNED = frozenset((*_OF_QUEUES, *_OF_PATHS, *_OF_FLOWS))
 """The words of paths on which a note may depend."""
 
 

@@ -272,12 +272,12 @@ tables! {
         sent_ns: i64 = Int64Builder, false, "ns", "when it was sent, from t0";
         rtt_ns: Option<i64> = Int64Builder, true, "ns", "until its reply; absent: no reply";
     }
-    /// `datagrams.arrows`: one datagram of a UDP generator that arrived, in order of arrival; a datagram without a row did not arrive (agent, exact).
+    /// `datagrams.arrows`: one datagram of a UDP generator or of `quic_datagrams` that arrived, in order of arrival; a datagram without a row did not arrive (agent, exact).
     datagrams {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u64 = UInt64Builder, false, "", "its number among those sent, from 0; a duplicate has the same number";
-        sent_ns: i64 = Int64Builder, false, "ns", "when the sender handed it to the kernel, from t0";
-        received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel took it, from t0";
+        sent_ns: i64 = Int64Builder, false, "ns", "when the sender handed it to the kernel (to QUIC), from t0";
+        received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel (QUIC) took it, from t0";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
     }
     /// `rate_control.arrows`: one report of the receiver of an adaptive media stream, and the sender's state after it (agent, exact, where a media stream is adaptive).

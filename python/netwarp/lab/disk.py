@@ -195,7 +195,8 @@ def _exact_bytes(stream: _Stream, frames: float, *, exact: bool) -> float:
     """The tables with a row for each packet, ACK or datagram; the agent's are there without exact records, too."""
     answers = stream.answers * frames
     own = DATAGRAM_BYTES * frames if stream.lists_datagrams else 0.0
-    own += QUIC_ACK_BYTES * answers + QUIC_ARRIVAL_BYTES * frames if stream.is_quic else 0.0
+    own += QUIC_ACK_BYTES * answers if stream.is_quic else 0.0
+    own += QUIC_ARRIVAL_BYTES * frames if stream.is_quic and not stream.lists_datagrams else 0.0
     if not exact:
         return own
     packets = frames * len(stream.data) + answers * len(stream.back)

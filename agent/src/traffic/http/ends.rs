@@ -128,6 +128,7 @@ impl Web<'_> {
             datagram_bytes: self.datagram_bytes,
             streams: STREAMS,
             gso: false,
+            waiting_bytes: None,
         }
     }
 }

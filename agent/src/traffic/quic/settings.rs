@@ -34,6 +34,8 @@ pub struct Settings<'a> {
     /// Streams of one direction that the peer may have open at once; of two directions as many as quinn lets it, 100.
     pub streams: u16,
     pub gso: bool,
+    /// The size of quinn's buffer for unreliable datagrams that wait.
+    pub waiting_bytes: Option<usize>,
 }
 
 impl Settings<'_> {
@@ -70,6 +72,9 @@ impl Settings<'_> {
             .receive_window(VarInt::from_u64(WINDOW)?)
             .max_concurrent_uni_streams(VarInt::from_u32(self.streams.into()))
             .enable_segmentation_offload(self.gso);
+        if let Some(bytes) = self.waiting_bytes {
+            config.datagram_send_buffer_size(bytes);
+        }
         let control = Control::named(self.cc)?;
         config.congestion_controller_factory(Arc::new(Factory { control, log }));
         Ok(config)

@@ -135,14 +135,19 @@ class FlowData:
         return None if payload_bytes is None else (payload_bytes, self.window)
 
     def retransmits(self) -> int | None:
-        """Retransmitted packets in the window; from the flow's account if ACKs are not recorded."""
+        """Retransmitted packets in the window; from the flow's account if ACKs are not recorded.
+
+        None if lost ones are not sent again.
+        """
+        if self.arrivals is not None:
+            return None
         if self.sender is not None and self.sender.sampled and (total := self._total("retransmits")) is not None:
             return total
         return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
 
     def segments(self) -> tuple[int, float] | None:
         """Segments retransmitted in the window, and the sum of these and of the acknowledged ones."""
-        if self.sender is None or self.sender.sampled or not self.sender.mss_bytes:
+        if self.sender is None or self.sender.sampled or not self.sender.mss_bytes or self.arrivals is not None:
             return None
         again = growth(self.sender.times_ns, self.sender.retransmits, self.window)
         acked = growth(self.sender.times_ns, self.sender.bytes_acked, self.window)
@@ -196,7 +201,8 @@ class FlowData:
         """Its connection with its window and its beginning; None if it is not QUIC."""
         if self.quic is None:
             return None
-        return self.quic, self.window, handshake(self.quic, self.flow.start_ns, self.account.get("connect_ns"))
+        begun = handshake(self.quic, self.deliveries, self.flow.start_ns, self.account.get("connect_ns"))
+        return self.quic, self.window, begun
 
     def jitter_ms(self) -> float | None:
         """The jitter of echo replies, or the one that another program's receiver computed (RFC 3550)."""

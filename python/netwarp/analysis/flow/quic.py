@@ -114,12 +114,12 @@ class Handshake:
     """The delays of the path there and back; None if they are unknown, or 0."""
 
 
-def handshake(quic: Quic, start_ns: int, connect_ns: object) -> Handshake:
-    """Return how a flow began, from its records and the account of its client."""
-    path, arrived = quic.path, quic.arrived
+def handshake(quic: Quic, arrived: Deliveries | None, start_ns: int, connect_ns: object) -> Handshake:
+    """Return how a flow began, from its records, what `arrived` of its data, and the account of its client."""
+    path = quic.path
     return Handshake(
         connected_ns=connect_ns - start_ns if isinstance(connect_ns, int) else None,
-        first_data_ns=int(arrived.times_ns[0]) - start_ns if arrived is not None else None,
+        first_data_ns=int(arrived.times_ns[0]) - start_ns if arrived is not None and len(arrived.times_ns) else None,
         round_trip_ns=(path.round_trip_ns or None) if path else None,
     )
 

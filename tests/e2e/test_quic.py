@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 from e2e_command import netwarp
@@ -239,8 +240,8 @@ def test_datagrams_leave_at_even_intervals_and_arrive_after_the_paths_delay(runs
     assert set(rows["sent_ns"].diff().drop_nulls()) == {MS}
     assert rows["sent_ns"][0] == totals["connect_ns"]
     assert set(rows["payload_bytes"]) == {100}
-    delays = ((rows["received_ns"] - rows["sent_ns"]) / MS)[10:]
-    assert delays.min() == delays.median() == pytest.approx(10 + ms(100 + DATAGRAM + OUTER), abs=1e-5)
+    delays = ((rows["received_ns"] - rows["sent_ns"]) / MS)[10:].to_numpy()
+    assert delays.min() == np.median(delays) == pytest.approx(10 + ms(100 + DATAGRAM + OUTER), abs=1e-5)
     assert delays.max() < delays.min() + 0.02, "some packets have an acknowledgement as well"
     sent = (2 * SECOND - totals["connect_ns"]) // MS
     assert totals["sent_pkts"] == pytest.approx(sent, abs=1)
@@ -268,7 +269,7 @@ def test_lost_datagrams_are_those_that_the_queue_dropped(runs: Runs) -> None:
     dropped = packets.filter(fate=1).height
     assert dropped > 0
     there = packets.filter(fate=0).height
-    missing = set(range(int(rows["sequence"].max()) + 1)) - set(rows["sequence"])
+    missing = set(range(rows["sequence"].to_list()[-1] + 1)) - set(rows["sequence"])
     assert 0 <= dropped - len(missing) <= 3, "the last ones were sent after the last that arrived"
     assert 0 <= totals["sent_pkts"] - rows.height - dropped <= 60, "what was on its way at the end"
     assert 0 <= there - rows.height <= 60

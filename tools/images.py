@@ -175,7 +175,11 @@ def draw(name: str, results: Path) -> Path:
     if subprocess.run(run, stdout=subprocess.DEVNULL, check=False).returncode not in (0, 1):
         raise SystemExit(f"{source.scenario} failed; see {result}")
     with tempfile.TemporaryDirectory() as folder:
-        which = ["--metric", source.metric, "--by", source.axes, "--kind", source.kind] if source.metric else [source.figure]
+        which = (
+            ["--metric", source.metric, "--by", source.axes, "--kind", source.kind]
+            if source.metric
+            else [source.figure]
+        )
         plot: list[str | Path] = [NETWARP, "plot", result, *which, "--format", "png", "-o", folder]
         subprocess.run(plot, stdout=subprocess.DEVNULL, check=True)
         drawn = Image.open(Path(folder) / f"{source.figure}.png").convert("RGB")

@@ -6,6 +6,7 @@ mod certificate;
 mod datagrams;
 pub mod driver;
 mod incoming;
+pub mod observations;
 mod observed;
 mod outgoing;
 mod receiver;
@@ -24,6 +25,7 @@ use quinn_proto::{ClientConfig, ServerConfig};
 use self::account::{End, Ending, Shared};
 use self::datagrams::{Arriving, Departing, buffer_bytes};
 use self::driver::Driver;
+use self::observations::Observations;
 use self::outgoing::{Outgoing, Streams};
 use self::receiver::{Intake, Receiver, StreamIntake};
 use self::sender::Sender;
@@ -154,26 +156,25 @@ fn sender(
     let local = SocketAddr::new(flow.source, flow.source_port);
     let to = SocketAddr::new(flow.destination, flow.destination_port);
     let socket = node.run(|| UdpSocket::open(flow, local, Some(to), settings.datagram_bytes))??;
-    let (tickets, log) = (Arc::<Tickets>::default(), observed::Log::default());
+    let tickets = Arc::<Tickets>::default();
+    let observations = Observations::new(flow.id, setup.t0_ns, &setup.tables.quic);
     let crypto = tls::quic_client(tls::client(PROTOCOL)?, Some(&tickets))?;
     let mut client = ClientConfig::new(Arc::new(crypto));
-    client.transport_config(Arc::new(settings.transport(Some(Arc::clone(&log)))?));
+    let transport = settings.transport(Some(Arc::clone(&observations.logs)))?;
+    client.transport_config(Arc::new(transport));
     let config = settings.endpoint(flow.seed, Side::Client)?;
     let wakeup = Arc::clone(&ending.wakeup);
     let mut sender = Sender {
-        driver: Driver::new(config, None, socket, wakeup)?,
+        driver: Driver::new(config, None, socket, wakeup)?.observing(observations),
         config: client,
-        flow_id: flow.id,
         to,
         t0_ns: setup.t0_ns,
         start_ns: flow.start_ns,
         outgoing,
         resume_ahead_ns,
         tickets,
-        log,
         account: Arc::clone(account),
         ending: Arc::clone(&ending),
-        records: Arc::clone(&setup.tables.quic),
     };
     let shared = Arc::clone(account);
     End::start(format!("from {}", flow.name), ending, shared, move || {

@@ -1,7 +1,7 @@
 //! The client: connects, and sends until the flow's end.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
@@ -10,11 +10,9 @@ use quinn_proto::{ClientConfig, ConnectionError, Event, VarInt};
 
 use super::account::{Ending, Shared};
 use super::driver::Driver;
-use super::observed::Log;
 use super::outgoing::Outgoing;
 use super::tls::Tickets;
 use crate::time::monotonic_ns;
-use crate::traffic::quic_records::{Ack, QuicRecords};
 use crate::traffic::threads::lock;
 
 const NO_ERROR: VarInt = VarInt::from_u32(0);
@@ -22,7 +20,6 @@ const NO_ERROR: VarInt = VarInt::from_u32(0);
 pub struct Sender {
     pub driver: Driver,
     pub config: ClientConfig,
-    pub flow_id: u32,
     pub to: SocketAddr,
     pub t0_ns: i64,
     pub start_ns: i64,
@@ -30,10 +27,8 @@ pub struct Sender {
     /// How long before the start a first connection fetches a ticket, if the flow's own one resumes.
     pub resume_ahead_ns: Option<i64>,
     pub tickets: Arc<Tickets>,
-    pub log: Log,
     pub account: Shared,
     pub ending: Arc<Ending>,
-    pub records: Arc<Mutex<QuicRecords>>,
 }
 
 impl Sender {
@@ -53,7 +48,7 @@ impl Sender {
              `resume_ahead` longer: a ticket takes two round trips"
         );
         // The first connection is not the flow's own.
-        lock(&self.log).clear();
+        self.driver.forget();
         let number = self.driver.connect(self.config.clone(), self.to)?;
         self.transfer(number)
     }
@@ -142,32 +137,12 @@ impl Sender {
         }
     }
 
-    /// Writes the controller's observations of this turn, with the state of the connection.
+    /// Writes what was seen in this turn, and counts what has been sent.
     fn record(&mut self, number: usize) -> Result<()> {
-        let time_ns = since(self.t0_ns);
-        let Some(connection) = self.driver.connection(number) else {
-            return Ok(());
-        };
-        let observations = std::mem::take(&mut *lock(&self.log));
-        let totals = connection.stats();
-        let mut records = lock(&self.records);
-        for seen in observations {
-            records.acks.add(Ack {
-                flow_id: self.flow_id,
-                time_ns,
-                event: seen.event,
-                cwnd_bytes: seen.window_bytes,
-                ssthresh_bytes: seen.threshold_bytes,
-                in_flight_bytes: seen.in_flight_bytes,
-                acked_bytes: seen.acked_bytes,
-                rtt_ns: seen.rtt_ns,
-                srtt_ns: connection.rtt().as_nanos() as i64,
-                min_rtt_ns: connection.min_rtt().as_nanos() as i64,
-                sent_pkts: totals.path.sent_packets,
-                lost_pkts: totals.path.lost_packets,
-            })?;
+        self.driver.record()?;
+        if let Some(connection) = self.driver.connection(number) {
+            self.outgoing.count(connection, &mut lock(&self.account));
         }
-        self.outgoing.count(connection, &mut lock(&self.account));
         Ok(())
     }
 }

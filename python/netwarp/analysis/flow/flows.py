@@ -25,7 +25,7 @@ from netwarp.analysis.flow.media import (
     target_mean_mbps,
 )
 from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
-from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, quic_metrics
+from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, load_served, quic_metrics
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.flow.subflows import Mptcp, connection_metrics, load_mptcp, subflow_metrics
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
@@ -229,7 +229,7 @@ def load_flows(
     thinning = None if whole else _thinning(run, accounts, closely)
     senders = load_long_senders(run, description.flows, thinning)
     senders |= {n: one.sender for n, one in quics.items() if one.sender}
-    senders |= load_logged(run)
+    senders |= load_logged(run) | load_served(run)
     paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}

@@ -61,6 +61,11 @@ _GROUPS = {
     "Who gets the link": {
         "web-search": Exhibit("How long do short transfers wait behind long ones?", "open-loop.md", "lab-web-search"),
         "calls": Exhibit("How does a call sound beside a download?", "media.md", "lab-calls"),
+        "game": Exhibit("Is a game's update there in time beside downloads?", "media.md", "lab-game"),
+        "sctp-vs-tcp": Exhibit("Who gets how much when SCTP and TCP share a queue?", "sctp.md", "lab-sctp-vs-tcp"),
+        "handshakes": Exhibit(
+            "How many round trips until the first byte: TLS over TCP, QUIC, 0-RTT?", "http.md", "lab-handshakes"
+        ),
         "quic-vs-tcp": Exhibit(
             "Who gets how much when QUIC and TCP, both with CUBIC, share a queue?", "quic.md", "lab-quic-vs-tcp"
         ),

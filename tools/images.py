@@ -29,7 +29,7 @@ COLOURS = 128
 class Source:
     """Source of a picture: a scenario, its options, and the name of the figure.
 
-    A figure of a metric has its metric and its axes as well, by which `netwarp plot` draws it.
+    A figure of a metric has its metric, its axes and its kind as well, by which `netwarp plot` draws it.
     """
 
     scenario: str
@@ -37,6 +37,7 @@ class Source:
     arguments: tuple[str, ...] = ()
     metric: str = ""
     axes: str = ""
+    kind: str = "auto"
 
     @property
     def result(self) -> str:
@@ -128,6 +129,23 @@ SOURCES = {
     ),
     "lab-red-synchronisation": Source("red-synchronisation", "queue-bottleneck-r1"),
     "lab-mptcp": Source("mptcp", "throughput-upload", ("--seeds", "1")),
+    "lab-game": Source(
+        "game", "flow.late_pct-by-line-queue-by-name-bar", SEEDS, metric="flow.late_pct", axes="links.line.queue,name"
+    ),
+    "lab-handshakes": Source(
+        "handshakes",
+        "flow.ttfb_rtts_p50-page-by-line-delay-by-case-bar",
+        metric="flow.ttfb_rtts_p50",
+        axes="links.line.delay,case",
+        kind="bar",
+    ),
+    "lab-sctp-vs-tcp": Source(
+        "sctp-vs-tcp",
+        "flow.goodput_mbps-by-tcp-cc-by-bottleneck-queue-by-name-bar",
+        SEEDS,
+        metric="flow.goodput_mbps",
+        axes="flows.tcp.cc,links.bottleneck.queue,name",
+    ),
     "lab-quic-vs-tcp": Source("quic-vs-tcp", "throughput-all-flows"),
     "lab-rate-step": Source("rate-step", "throughput-bulk--bbr"),
     "lab-page-loads": Source(
@@ -157,7 +175,11 @@ def draw(name: str, results: Path) -> Path:
     if subprocess.run(run, stdout=subprocess.DEVNULL, check=False).returncode not in (0, 1):
         raise SystemExit(f"{source.scenario} failed; see {result}")
     with tempfile.TemporaryDirectory() as folder:
-        which = ["--metric", source.metric, "--by", source.axes] if source.metric else [source.figure]
+        which = (
+            ["--metric", source.metric, "--by", source.axes, "--kind", source.kind]
+            if source.metric
+            else [source.figure]
+        )
         plot: list[str | Path] = [NETWARP, "plot", result, *which, "--format", "png", "-o", folder]
         subprocess.run(plot, stdout=subprocess.DEVNULL, check=True)
         drawn = Image.open(Path(folder) / f"{source.figure}.png").convert("RGB")

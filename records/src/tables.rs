@@ -272,12 +272,12 @@ tables! {
         sent_ns: i64 = Int64Builder, false, "ns", "when it was sent, from t0";
         rtt_ns: Option<i64> = Int64Builder, true, "ns", "until its reply; absent: no reply";
     }
-    /// `datagrams.arrows`: one datagram of a UDP generator that arrived, in order of arrival; a datagram without a row did not arrive (agent, exact).
+    /// `datagrams.arrows`: one datagram of a UDP generator or of `quic_datagrams` that arrived, in order of arrival; a datagram without a row did not arrive (agent, exact).
     datagrams {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u64 = UInt64Builder, false, "", "its number among those sent, from 0; a duplicate has the same number";
-        sent_ns: i64 = Int64Builder, false, "ns", "when the sender handed it to the kernel, from t0";
-        received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel took it, from t0";
+        sent_ns: i64 = Int64Builder, false, "ns", "when the sender handed it to the kernel (to QUIC), from t0";
+        received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel (QUIC) took it, from t0";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
     }
     /// `rate_control.arrows`: one report of the receiver of an adaptive media stream, and the sender's state after it (agent, exact, where a media stream is adaptive).
@@ -298,6 +298,7 @@ tables! {
     /// `quic_acks.arrows`: one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it (agent, exact, where there are QUIC flows; a program's own qlog).
     quic_acks {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
+        connection: Option<u32> = UInt32Builder, true, "", "the connection's number in the flow, from 0; absent: the flow's only one";
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         event: u8 = UInt8Builder, false, "", "0 an acknowledgement, 1 a loss that did not lower the window, mostly since one of the same round trip has done so, 2 a loss, or an ECN mark, that lowered the window, 3 persistent congestion, which lowered it to its minimum";
         cwnd_bytes: u64 = UInt64Builder, false, "bytes", "congestion window, of UDP payload";

@@ -75,6 +75,9 @@ SHORT: dict[str, tuple[str, ...]] = {
     "calls": ("--seeds", "1"),
     "mptcp": ("--seeds", "1", "--case", "spread"),
     "quic-vs-tcp": UNWARMED,
+    "game": (*UNWARMED, "--set", 'duration="5s"'),
+    "handshakes": ("--set", 'duration="10s"'),
+    "sctp-vs-tcp": (*UNWARMED, "--set", 'duration="5s"', "--sweep", 'flows.tcp.cc=["reno"]'),
     "rate-step": (*UNWARMED, "--set", 'duration="6s"'),
     "page-loads": ("--set", 'duration="10s"'),
     "video-players": (*UNWARMED, "--set", 'duration="50s"', "--sweep", 'flows.video.player=["rate"]'),
@@ -88,6 +91,8 @@ ALIKE = {
     "bufferbloat-first-peak",
     "different-rtts",
     "fair-users",
+    "game",
+    "handshakes",
     "join-and-leave",
     "md1",
     "mitigate",
@@ -96,6 +101,7 @@ ALIKE = {
     "rate-step",
     "real-time",
     "receive-buffers",
+    "sctp-vs-tcp",
     "shape-udp",
     "tcp-vs-udp",
     "three-node-published",
@@ -251,14 +257,16 @@ def test_the_study_of_many_rows(name: str, results: dict[str, Path], tmp_path_fa
 
 
 SCRIPTED = ["cwnd-bulk--cubic", "rtt-ping--cubic", "queue-bottleneck-r1--cubic-each", "throughput-bulk--cubic"]
+PAGES = ["cwnd-page--0", "cwnd-page--by-line-loss-3", "rtt-page--0"]
+"""Of connections that come and go, over TCP and QUIC."""
 
 
-@pytest.mark.parametrize("name", [*SCRIPTED, "interfaces--cubic", "stack-bulk--cubic"])
+@pytest.mark.parametrize("name", [*SCRIPTED, "interfaces--cubic", "stack-bulk--cubic", *PAGES])
 def test_a_script_draws_the_same(
     name: str, tmp_path: Path, results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """The script runs without netwarp, and has every sample that the figure shows."""
-    path = made(results, tmp_path_factory, "bufferbloat")
+    path = made(results, tmp_path_factory, "page-loads" if name in PAGES else "bufferbloat")
     answer = netwarp("plot", path, name, "--script", "-o", tmp_path)
     script = tmp_path / f"{name}.py"
     assert answer.out.split() == [str(script)], answer.err

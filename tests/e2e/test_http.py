@@ -273,3 +273,25 @@ def test_a_dead_path_leaves_the_first_page_without_a_ticket(runs: Runs, tmp_path
     assert (values(run, "page")["pages"], values(run, "page")["pages_incomplete"]) == (0, 1)
     late = failed(pair(page("page", *lines, 'resume_ahead = "150ms"', start=1), delay="50ms"), tmp_path)
     assert "had no session ticket when the flow began" in str(late.status()["reason"])
+
+
+def test_the_servers_of_http3_record_their_state(runs: Runs) -> None:
+    """RTTs, windows and losses of each page's connection, with losses that are exactly known."""
+    lines = ('version = "3"', "objects = 20", 'object_size = "20kB"', 'think = "500ms"')
+    link = 'wire = "device"\nloss = { reverse = "every 60" }'
+    run = runs(pair(page("pages", *lines), rate="20mbit", delay="20ms", link=link, duration="20s"))
+    rows = run.scan("quic_acks").collect()
+    loaded = pages(run, "pages").height
+    assert rows["connection"].unique().sort().to_list() == list(range(loaded))
+    each = rows.group_by("connection").agg(pl.max("lost_pkts", "sent_pkts", "acked_bytes"), pl.min("rtt_ns"))
+    # Two datagrams cross: the server's, and an acknowledgement.
+    assert each["rtt_ns"].min() / MS == pytest.approx(40, abs=1.2)  # type: ignore[operator]
+    found, packets = values(run, "pages"), run.scan("packets").collect()
+    sent = packets.filter(pl.col("interface_index") == packets["interface_index"].max())
+    assert each["sent_pkts"].sum() == pytest.approx(sent.height, abs=3 * loaded)
+    lost = sent.height // 60
+    assert found["retransmits"] == each["lost_pkts"].sum()
+    assert 0 <= lost - found["retransmits"] <= 3, "the last of a connection are not declared lost"
+    assert lost > 50
+    assert 40 < found["srtt_ms_mean"] < 60
+    assert found["cwnd_pkts_mean"] > 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 from e2e_command import netwarp
@@ -217,3 +218,79 @@ def test_a_destination_that_never_answers_ends_with_the_run(runs: Runs) -> None:
     # A first timeout of three initial round trips of 333 ms (RFC 9002, section 6.2.2), then twice that.
     assert sent[0] == 0
     assert min(at for at in sent if at) == pytest.approx(999 * MS, abs=MS)
+
+
+DATAGRAM = 1 + 8 + 1 + 1 + 2 + 16
+"""Flags, connection ID, packet number, frame type, length, tag: the rest of a packet is a datagram's data."""
+
+
+def datagrams(*lines: str) -> str:
+    return flow("media", "quic_datagrams", *lines)
+
+
+def received(run: RunDir) -> pl.DataFrame:
+    return run.scan("datagrams").filter(flow_id=account(run, "media")["flow_id"]).collect()
+
+
+def test_datagrams_leave_at_even_intervals_and_arrive_after_the_paths_delay(runs: Runs) -> None:
+    """800 bits every millisecond, from the handshake on, on a link that is otherwise empty."""
+    run = runs(pair(datagrams('rate = "800kbit"', "message_size = 100"), rate="10mbit", delay="10ms"))
+    rows, totals, found = received(run), account(run, "media"), values(run, "media")
+    assert rows["sequence"].to_list() == list(range(rows.height))
+    assert set(rows["sent_ns"].diff().drop_nulls()) == {MS}
+    assert rows["sent_ns"][0] == totals["connect_ns"]
+    assert set(rows["payload_bytes"]) == {100}
+    delays = ((rows["received_ns"] - rows["sent_ns"]) / MS)[10:].to_numpy()
+    assert delays.min() == np.median(delays) == pytest.approx(10 + ms(100 + DATAGRAM + OUTER), abs=1e-5)
+    assert delays.max() < delays.min() + 0.02, "some packets have an acknowledgement as well"
+    sent = (2 * SECOND - totals["connect_ns"]) // MS
+    assert totals["sent_pkts"] == pytest.approx(sent, abs=1)
+    assert totals["sent_bytes"] == 100 * totals["sent_pkts"]
+    assert totals["received_pkts"] == rows.height
+    assert found["loss_pct"] == 0
+    assert found["delay_ms_p50"] == pytest.approx(10 + ms(100 + DATAGRAM + OUTER), abs=0.001)
+    assert "retransmits" not in found
+
+
+@pytest.mark.parametrize("cc", ["cubic", "newreno", "bbr"])
+def test_without_a_rate_datagrams_fill_the_link(runs: Runs, cc: str) -> None:
+    text = alone(cc).replace(quic(f'cc = "{cc}"'), datagrams(f'cc = "{cc}"'))
+    run = runs(text)
+    size = FULL - 38
+    payload = 10 * size / (size + DATAGRAM + OUTER)
+    assert values(run, "media")["goodput_mbps"] == pytest.approx(payload, rel=0.02)
+
+
+def test_lost_datagrams_are_those_that_the_queue_dropped(runs: Runs) -> None:
+    """Each packet has one datagram, and none is sent again."""
+    run = runs(alone("cubic").replace(quic('cc = "cubic"'), datagrams()))
+    rows, totals = received(run), account(run, "media")
+    packets = packets_of(run, "media")
+    dropped = packets.filter(fate=1).height
+    assert dropped > 0
+    there = packets.filter(fate=0).height
+    missing = set(range(rows["sequence"].to_list()[-1] + 1)) - set(rows["sequence"])
+    assert 0 <= dropped - len(missing) <= 3, "the last ones were sent after the last that arrived"
+    assert 0 <= totals["sent_pkts"] - rows.height - dropped <= 60, "what was on its way at the end"
+    assert 0 <= there - rows.height <= 60
+    losses = values(run, "media")["loss_pct"]
+    window = packets.filter(pl.col("enqueue_ns") > 2 * SECOND)
+    assert losses == pytest.approx(100 * window.filter(fate=1).height / window.height, abs=0.05)
+
+
+def test_a_backlog_drops_the_oldest(runs: Runs) -> None:
+    """Twice what the link carries: the wait is that of a full backlog, and half of the datagrams are lost."""
+    size = 1000
+    lines = ('rate = "19mbit"', f"message_size = {size}", f"backlog = {20 * size}")
+    run = runs(pair(datagrams(*lines), queue="pfifo limit 100", duration="10s", router=True))
+    rows, totals = received(run), account(run, "media")
+    assert rows["sequence"].is_sorted(), "they leave in order"
+    carried = 10e6 / (8 * (size + DATAGRAM + OUTER))
+    assert totals["received_pkts"] / (10 - totals["connect_ns"] / 1e9) == pytest.approx(carried, rel=0.03)
+    lost = 100 * (1 - carried * size * 8 / 19e6)
+    assert values(run, "media")["loss_pct"] == pytest.approx(lost, abs=1)
+    late = rows.filter(pl.col("sent_ns") > 5 * SECOND)
+    waits = (late["received_ns"] - late["sent_ns"]).max()
+    # 20 datagrams of the backlog, 100 in the queue, and the path.
+    assert isinstance(waits, int)
+    assert waits / MS < 5 + 1 + 121 * ms(size + DATAGRAM + OUTER) + 20 * ms(size + DATAGRAM + OUTER) * 1.5

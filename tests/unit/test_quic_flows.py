@@ -8,9 +8,11 @@ from netwarp.analysis.flow.deliveries import Deliveries
 from netwarp.analysis.flow.quic import Handshake, Quic, handshake, quic_metrics
 from netwarp.flows import KINDS, FlowPath
 from netwarp.flows.quic import QuicFields, QuicFlow
+from netwarp.flows.quic_datagrams import QuicDatagramsFlow
 from netwarp.stats.weighting import Window
 from netwarp.store.empty_path import EmptyPath, Hop
 
+DATAGRAMS = {"from": "h1", "to": "h2", "tool": "quic_datagrams"}
 ENDS = {"from": "h1", "to": "h2", "tool": "quic"}
 PATH = FlowPath(mtu=1500, rate_bps=10**7)
 MS = 10**6
@@ -62,16 +64,49 @@ def test_bytes_are_offered_with_their_headers() -> None:
     assert KINDS["quic"].transport == "udp"
 
 
+@pytest.mark.parametrize(
+    ("more", "size", "packet"),
+    [({}, 1434, 1463), ({"message_size": 300}, 300, 329), ({"message_size": 5000}, 1434, 1463)],
+)
+def test_a_datagram_has_a_packet(more: dict[str, object], size: int, packet: int) -> None:
+    flow = QuicDatagramsFlow.model_validate(DATAGRAMS | {"rate": "1mbit"} | more)
+    assert flow.lab_fields(PATH).message_size_bytes == size
+    assert flow.frame_bytes(PATH) == packet + 42
+    assert flow.offered_bytes(PATH, 10**9) == pytest.approx(125_000 * (packet + 42) / size)
+
+
+def test_without_a_rate_datagrams_are_as_many_as_the_network_takes() -> None:
+    assert QuicDatagramsFlow.model_validate(DATAGRAMS).offered_bytes(PATH, 10**9) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"backlog": "20kB"}, "only a flow with `rate` has a backlog"),
+        ({"backlog": 500, "rate": "1mbit"}, "has no room for one datagram of 1200 bytes"),
+        ({"backlog": 500, "rate": "1mbit", "message_size": 501}, "has no room for one datagram of 501 bytes"),
+    ],
+)
+def test_a_backlog_that_cannot_be_is_refused(more: dict[str, object], words: str) -> None:
+    ((named, sentence),) = QuicDatagramsFlow.model_validate(DATAGRAMS | more).problems()
+    assert named == "backlog"
+    assert words in sentence
+
+
+def _arrived(first_ns: int) -> Deliveries:
+    return Deliveries(np.array([first_ns]), np.array([1440]))
+
+
 def _quic(first_ns: int | None, events_ns: list[int], path: EmptyPath | None) -> Quic:
-    arrived = None if first_ns is None else Deliveries(np.array([first_ns]), np.array([1440]))
+    arrived = None if first_ns is None else _arrived(first_ns)
     return Quic(None, arrived, arrived, np.array(events_ns, np.int64), path, 1472)
 
 
 def test_a_beginning_is_counted_from_the_flows_start_and_in_round_trips() -> None:
     path = EmptyPath((Hop(10**7, 15 * MS),), (Hop(10**7, 5 * MS),), 1500, 4)
-    begun = handshake(_quic(1050 * MS, [], path), 1000 * MS, 1022 * MS)
+    begun = handshake(_quic(1050 * MS, [], path), _arrived(1050 * MS), 1000 * MS, 1022 * MS)
     assert begun == Handshake(22 * MS, 50 * MS, 20 * MS)
-    assert handshake(_quic(None, [], None), 1000 * MS, None) == Handshake(None, None, None)
+    assert handshake(_quic(None, [], None), None, 1000 * MS, None) == Handshake(None, None, None)
     parts = [
         (_quic(1050 * MS, [1, 5, 9], path), Window(2, 9), begun),
         (_quic(None, [], None), Window(2, 9), Handshake(42 * MS, None, None)),

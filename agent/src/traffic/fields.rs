@@ -173,6 +173,24 @@ pub struct QuicFields {
     pub resume_ahead_ns: Option<i64>,
 }
 
+/// The fields of a flow of QUIC datagrams in the lab.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct QuicDatagramsFields {
+    pub cc: String,
+    /// of the data; None: as much as possible
+    pub rate_bps: Option<u64>,
+    /// of data in a datagram
+    pub message_size_bytes: u32,
+    /// data that waits at the sender at most; not without `rate_bps`
+    pub backlog_bytes: u32,
+    /// of UDP's payload, of every full packet
+    pub datagram_size_bytes: u32,
+    /// several datagrams in one call (UDP_SEGMENT)
+    pub gso: bool,
+}
+
 /// The fields of a client of HTTP and its server in the lab; the agent draws times and sizes from the seed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]

@@ -84,6 +84,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("incast", incast::prepare),
     ("open_loop", open_loop::prepare),
     ("quic", quic::prepare),
+    ("quic_datagrams", quic::prepare_datagrams),
     ("http", http::prepare),
     ("video", video::prepare),
     ("iperf3", iperf3::prepare),

@@ -73,7 +73,7 @@ impl ReceiverStats {
 
     /// Adds the totals of the receiver to those of its flow.
     pub fn add_to(&self, stats: &mut FlowStats) {
-        stats.error.clone_from(&self.error);
+        stats.error = self.error.clone().or_else(|| stats.error.take());
         stats.received_bytes = Some(self.bytes);
         stats.received_pkts = Some(self.unique);
         stats.duplicate_pkts = Some(self.packets - self.unique);

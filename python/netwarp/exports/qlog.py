@@ -127,7 +127,11 @@ def _quic(run: RunDir, tuples: Mapping[int, int]) -> Iterator[_Trace]:
     connected = dict(run.scan("flows").select("flow_id", "connect_ns").collect().iter_rows())
     for flow in run.description.flows:
         rows = acks.filter(flow_id=flow.id).sort("time_ns", maintain_order=True)
-        if rows.height:
+        if flow.kind.reconnects:
+            # Their packets have one five-tuple, so that no record says whose each is.
+            for (number,), part in rows.partition_by("connection", as_dict=True).items():
+                yield _trace(flow, f"{flow.name}, connection {number}", "QUIC", iter(()), _quic_learnt(part))
+        elif rows.height:
             own = [number for number, owner in tuples.items() if owner == flow.id]
             confirmed_ns = _confirmed_ns(rows, connected.get(flow.id))
             yield _trace(flow, flow.name, "QUIC", _sent(run, own, UDP_HEADER_BYTES, confirmed_ns), _quic_learnt(rows))

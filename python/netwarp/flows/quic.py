@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from netwarp.flows.kind import TOOL, Datagram, FlowKind, FlowPath
-from netwarp.flows.options import option_fields
+from netwarp.flows.kind import TOOL, FlowKind, FlowPath
+from netwarp.flows.quic_connection import QuicConnectionFlow
 from netwarp.flows.resumption import ahead_ns, unused_ahead
 from netwarp.flows.sized import SizedFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.quantities import Text, Time, UInt32, UInt64, Yes, meaning
-from netwarp.values.constants import ETHERNET_HEADER_BYTES, QUIC_OVERHEAD_BYTES, UDP_HEADER_BYTES
+from netwarp.values.constants import QUIC_OVERHEAD_BYTES
 from netwarp.values.fields import PositiveDuration, about
 
-QuicControl = Literal["cubic", "newreno", "bbr"]
-_TYPES, _FIELDS = option_fields("udp")
 _Streams = Annotated[int, Field(strict=True, ge=1, le=1000)]
 
 
@@ -37,17 +35,11 @@ class QuicFields(LabObject):
     ]
 
 
-class QuicFlow(SizedFlow):
+class QuicFlow(QuicConnectionFlow, SizedFlow):
     """QUIC that always has data to send, until `duration` is over or `bytes` are sent: the agent's own client on `from`
     and server on `to`, both of the library quinn ([quic.md](quic.md)). At its end the client sends nothing more."""
 
     tool: Literal["quic"] = about(TOOL, "quic")
-    cc: QuicControl = about(
-        "The congestion control of both ends: one of quinn's, which are not the kernel's.",
-        "bbr",
-        refused=["reno"],
-        default="cubic",
-    )
     streams: int = about(
         "Number of streams, which take turns; `bytes` are divided among them.",
         4,
@@ -55,24 +47,6 @@ class QuicFlow(SizedFlow):
         default=1,
         ge=1,
         le=1000,
-        strict=True,
-    )
-    datagram_size: int | None = about(
-        "UDP payload of a full packet in bytes, which must fit into one packet on the path; default: as much as fits. "
-        "It is fixed: there is no discovery of the path's MTU.",
-        1200,
-        refused=[1199, 65528],
-        default=None,
-        ge=1200,
-        le=65527,
-        strict=True,
-    )
-    gso: bool = about(
-        "Whether the sender hands up to 10 datagrams to the kernel at once (UDP_SEGMENT), which pass queues as one "
-        "aggregate.",
-        True,
-        refused=["on"],
-        default=False,
         strict=True,
     )
     zero_rtt: bool = about(
@@ -91,21 +65,6 @@ class QuicFlow(SizedFlow):
         beside={"start": "1s", "zero_rtt": True},
         default=None,
     )
-    if not TYPE_CHECKING:
-        # The fields of the options, as their records define them.
-        __annotations__ |= _TYPES
-        vars().update(_FIELDS)
-
-    @property
-    def has_own_control(self) -> bool:
-        """quinn's."""
-        return True
-
-    @property
-    def datagram(self) -> Datagram | None:
-        """A full packet of a given size, which must not be fragmented (RFC 9000, section 14)."""
-        size = self.datagram_size
-        return None if size is None else Datagram("datagram_size", size, size + UDP_HEADER_BYTES, False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that the first connection of a flow that resumes does not begin before the run."""
@@ -115,25 +74,19 @@ class QuicFlow(SizedFlow):
 
     def lab_fields(self, path: FlowPath) -> QuicFields:
         """The fields of a QUIC flow, with the size of its datagrams."""
-        room = path.mtu - self.ip_header_bytes - UDP_HEADER_BYTES
         return QuicFields(
             cc=self.cc,
             bytes=self.size,
             streams=self.streams,
-            datagram_size_bytes=min(self.datagram_size or room, room),
+            datagram_size_bytes=self.full_bytes(path),
             gso=self.gso,
             resume_ahead_ns=ahead_ns(self),
         )
 
     def offered_bytes(self, path: FlowPath, active_ns: int) -> float | None:
         """The amount to send, with headers; None if the scenario does not limit it."""
-        payload = self.lab_fields(path).datagram_size_bytes - QUIC_OVERHEAD_BYTES
+        payload = self.full_bytes(path) - QUIC_OVERHEAD_BYTES
         return None if self.size is None else self.size * self.frame_bytes(path) / payload
-
-    def frame_bytes(self, path: FlowPath) -> float:
-        """A full datagram with its headers."""
-        headers = UDP_HEADER_BYTES + self.ip_header_bytes + ETHERNET_HEADER_BYTES
-        return self.lab_fields(path).datagram_size_bytes + headers
 
 
 KIND = FlowKind(

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from netwarp.flows.kind import CongestionControl, FlowKind, FlowPath, Transport
 from netwarp.flows.options import given_options
-from netwarp.flows.quic import QuicControl
+from netwarp.flows.quic_connection import QuicControl
 from netwarp.flows.tcp import TcpFlow
 from netwarp.lab_format.objects import LabObject
 from netwarp.lab_format.own_fields import OwnFields

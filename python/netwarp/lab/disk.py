@@ -123,7 +123,8 @@ class _Stream:
     back: Sequence[Hop]
     yields: bool
     is_tcp: bool
-    is_quic: bool
+    quic_acks: bool
+    quic_arrivals: bool
     lists_datagrams: bool
 
 
@@ -157,7 +158,8 @@ def _stream(name: str, sizes: Sizes, ways: Path, share: float) -> _Stream:
         back,
         offered is None or acknowledges,
         is_tcp,
-        kind.quic,
+        kind.quic or (transport == "udp" and (kind.pages or kind.video)),
+        kind.quic and not kind.datagrams,
         kind.datagrams,
     )
 
@@ -193,11 +195,12 @@ def _exact_bytes(stream: _Stream, frames: float, *, exact: bool) -> float:
     """The tables with a row for each packet, ACK or datagram; the agent's are there without exact records, too."""
     answers = stream.answers * frames
     own = DATAGRAM_BYTES * frames if stream.lists_datagrams else 0.0
-    own += QUIC_ACK_BYTES * answers + QUIC_ARRIVAL_BYTES * frames if stream.is_quic else 0.0
+    own += QUIC_ACK_BYTES * answers if stream.quic_acks else 0.0
+    own += QUIC_ARRIVAL_BYTES * frames if stream.quic_arrivals else 0.0
     if not exact:
         return own
     packets = frames * len(stream.data) + answers * len(stream.back)
-    arrivals = frames + (answers if stream.is_quic else 0.0)
+    arrivals = frames + (answers if stream.quic_acks else 0.0)
     return PACKET_BYTES * packets + ACK_BYTES * (answers if stream.is_tcp else 0.0) + ARRIVAL_BYTES * arrivals + own
 
 

@@ -123,13 +123,14 @@ PINGS = Table(
 
 DATAGRAMS = Table(
     "datagrams",
-    "one datagram of a UDP generator that arrived, in order of arrival; a datagram without a row did not arrive",
+    "one datagram of a UDP generator or of `quic_datagrams` that arrived, in order of arrival; a datagram without "
+    "a row did not arrive",
     "agent, exact",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u64", "", "its number among those sent, from 0; a duplicate has the same number"),
-        column("sent_ns", "i64", "ns", "when the sender handed it to the kernel, from t0"),
-        column("received_ns", "i64", "ns", "when the receiver's kernel took it, from t0"),
+        column("sent_ns", "i64", "ns", "when the sender handed it to the kernel (to QUIC), from t0"),
+        column("received_ns", "i64", "ns", "when the receiver's kernel (QUIC) took it, from t0"),
         column("payload_bytes", "u32", "bytes", "its payload"),
     ),
 )
@@ -164,6 +165,7 @@ QUIC_ACKS = Table(
     "agent, exact, where there are QUIC flows; a program's own qlog",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
+        column("connection", "u32?", "", "the connection's number in the flow, from 0; absent: the flow's only one"),
         TIME,
         column("event", "u8", "", listed_codes(QUIC_EVENTS)),
         column("cwnd_bytes", "u64", "bytes", "congestion window, of UDP payload"),

@@ -168,6 +168,8 @@ impl Endpoint {
             timers.wake_due();
             pool.run_until_stalled();
             let mut driver = self.driver.borrow_mut();
+            // A connection that is over is forgotten when the driver speaks.
+            driver.record()?;
             driver.speak(now);
             // The number of a connection that is over may be that of the next one.
             let mut links = self.links.borrow_mut();

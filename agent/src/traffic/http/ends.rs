@@ -23,6 +23,7 @@ use crate::traffic::generator::Setup;
 use crate::traffic::ports::Ports;
 use crate::traffic::quic::account::{End, Ending, Shared};
 use crate::traffic::quic::driver::Driver;
+use crate::traffic::quic::observations::Observations;
 use crate::traffic::quic::settings::{Settings, Side};
 use crate::traffic::quic::socket::UdpSocket;
 use crate::traffic::quic::tls::{self, Tickets};
@@ -128,6 +129,7 @@ impl Web<'_> {
             datagram_bytes: self.datagram_bytes,
             streams: STREAMS,
             gso: false,
+            waiting_bytes: None,
         }
     }
 }
@@ -181,9 +183,12 @@ fn quic_server(setup: &Setup, web: &Web, account: &Shared) -> Result<Option<End>
     let settings = web.settings();
     let crypto = tls::quic_server(web.protocol())?;
     let mut server = quinn_proto::ServerConfig::with_crypto(Arc::new(crypto));
-    server.transport_config(Arc::new(settings.transport(None)?));
+    let observations = Observations::new(flow.id, setup.t0_ns, &setup.tables.quic);
+    let transport = settings.transport(Some(Arc::clone(&observations.logs)))?;
+    server.transport_config(Arc::new(transport));
     let config = settings.endpoint(flow.seed, Side::Server)?;
-    let driver = Driver::new(config, Some(server), socket, Arc::clone(&ending.wakeup))?;
+    let driver = Driver::new(config, Some(server), socket, Arc::clone(&ending.wakeup))?
+        .observing(observations);
     let end = Arc::clone(&ending);
     let run = move || {
         let mut pool = LocalPool::new();

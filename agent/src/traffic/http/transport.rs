@@ -334,6 +334,7 @@ mod tests {
             datagram_bytes: 1200,
             streams: 100,
             gso: false,
+            waiting_bytes: None,
         };
         let socket = UdpSocket::open(&serde_json::from_str(FLOW)?, at, to, 1200)?;
         let (config, wakeup) = (settings.endpoint(7, side)?, Arc::clone(&ending.wakeup));

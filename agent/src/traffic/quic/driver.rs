@@ -20,6 +20,7 @@ use quinn_proto::{
     ServerConfig,
 };
 
+use super::observations::Observations;
 use super::socket::{Arrival, UdpSocket};
 use super::tls::SERVER_NAME;
 
@@ -35,6 +36,7 @@ pub struct Driver {
     alarm: Alarm,
     wakeup: Arc<EventFd>,
     bytes: Vec<u8>,
+    observations: Option<Observations>,
     /// The last answer of ICMP to one of its datagrams.
     pub refusal: Option<Errno>,
 }
@@ -53,15 +55,47 @@ impl Driver {
             alarm: Alarm::new()?,
             wakeup,
             bytes: Vec::new(),
+            observations: None,
             refusal: None,
         })
+    }
+
+    /// The same driver, whose connections' controllers write into these logs.
+    pub fn observing(mut self, observations: Observations) -> Self {
+        self.observations = Some(observations);
+        self
+    }
+
+    /// Forgets what the connections so far have been seen to do.
+    pub fn forget(&mut self) {
+        if let Some(observations) = &mut self.observations {
+            observations.clear();
+        }
+    }
+
+    /// Writes what was seen of all connections in this turn.
+    pub fn record(&self) -> Result<()> {
+        if let Some(observations) = &self.observations {
+            for (number, connection) in &self.connections {
+                observations.write(*number, connection)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a new connection.
+    fn keep(&mut self, handle: ConnectionHandle, connection: Connection) {
+        self.connections.insert(handle.0, connection);
+        if let Some(observations) = &mut self.observations {
+            observations.begin(handle.0);
+        }
     }
 
     /// Begins a connection, and returns its number.
     pub fn connect(&mut self, config: ClientConfig, to: SocketAddr) -> Result<usize> {
         let now = Instant::now();
         let (handle, connection) = self.endpoint.connect(now, config, to, SERVER_NAME)?;
-        self.connections.insert(handle.0, connection);
+        self.keep(handle, connection);
         Ok(handle.0)
     }
 
@@ -106,7 +140,7 @@ impl Driver {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, answer, None) {
                     Ok((handle, connection)) => {
-                        self.connections.insert(handle.0, connection);
+                        self.keep(handle, connection);
                         None
                     }
                     Err(refusal) => refusal.response,

@@ -1,10 +1,12 @@
-//! `quic`: one QUIC connection that always has something to send, until its time is over or its bytes are sent. Both ends
-//! are quinn-proto, which has neither I/O nor a clock; each end's thread drives it over a UDP socket of its node.
+//! `quic` and `quic_datagrams`: one QUIC connection that sends data of streams, or unreliable datagrams. Both ends are
+//! quinn-proto, which has neither I/O nor a clock; each end's thread drives it over a UDP socket of its node.
 
 pub mod account;
 mod certificate;
+mod datagrams;
 pub mod driver;
 mod incoming;
+pub mod observations;
 mod observed;
 mod outgoing;
 mod receiver;
@@ -13,23 +15,27 @@ pub mod settings;
 pub mod socket;
 pub mod tls;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use quinn_proto::{ClientConfig, ServerConfig};
 
 use self::account::{End, Ending, Shared};
+use self::datagrams::{Arriving, Departing, buffer_bytes};
 use self::driver::Driver;
-use self::outgoing::Outgoing;
-use self::receiver::Receiver;
+use self::observations::Observations;
+use self::outgoing::{Outgoing, Streams};
+use self::receiver::{Intake, Receiver, StreamIntake};
 use self::sender::Sender;
 use self::settings::{Settings, Side};
 use self::socket::UdpSocket;
 use self::tls::Tickets;
-use super::fields::QuicFields;
+use super::fields::{QuicDatagramsFields, QuicFields};
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
+use super::receiver_stats::ReceiverStats;
 use super::threads::lock;
 
 /// The application protocol (ALPN).
@@ -40,55 +46,95 @@ struct Quic {
     account: Shared,
     sender: Option<End>,
     receiver: Option<End>,
+    /// The datagrams that have arrived, if the flow sends these.
+    datagrams: Option<Arc<Mutex<ReceiverStats>>>,
 }
 
-/// Opens both sockets and starts both threads. A sized flow has a row in `transfers`.
+/// Opens the sockets of a flow of streams and starts its threads. A sized flow has a row in `transfers`.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let fields: QuicFields = setup.flow.fields()?;
-    let account = Shared::default();
-    // The server is there first.
-    let receiver = receiver(setup, &fields, &account)?;
-    let sender = sender(setup, &fields, &account)?;
-    Ok(Box::new(Quic {
-        account,
-        sender,
-        receiver,
-    }))
-}
-
-fn settings_of(fields: &QuicFields) -> Settings<'_> {
-    Settings {
+    let settings = Settings {
         cc: &fields.cc,
         datagram_bytes: fields.datagram_size_bytes,
         streams: fields.streams,
         gso: fields.gso,
+        waiting_bytes: None,
+    };
+    let account = Shared::default();
+    let intake = StreamIntake {
+        flow_id: setup.flow.id,
+        bytes: fields.bytes,
+        account: Arc::clone(&account),
+        records: Arc::clone(&setup.tables.quic),
+        transfers: Arc::clone(&setup.tables.transfers),
+        streams: BTreeMap::new(),
+        arrived: 0,
+    };
+    // The server is there first.
+    let receiver = receiver(setup, &settings, &account, Box::new(intake))?;
+    if receiver.is_some() {
+        lock(&account).received_bytes = Some(0);
+        lock(&setup.tables.transfers).begin_flow(setup.flow, fields.bytes);
     }
+    let outgoing = Box::new(Streams::new(fields.bytes, fields.streams));
+    let sender = sender(setup, &settings, &account, outgoing, fields.resume_ahead_ns)?;
+    Ok(Box::new(Quic {
+        account,
+        sender,
+        receiver,
+        datagrams: None,
+    }))
 }
 
-fn receiver(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option<End>> {
+/// Opens the sockets of a flow of datagrams and starts its threads.
+pub fn prepare_datagrams(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let fields: QuicDatagramsFields = setup.flow.fields()?;
+    let settings = Settings {
+        cc: &fields.cc,
+        datagram_bytes: fields.datagram_size_bytes,
+        streams: 0,
+        gso: fields.gso,
+        waiting_bytes: Some(buffer_bytes(&fields)),
+    };
+    let (account, stats) = (Shared::default(), Arc::default());
+    let intake = Arriving {
+        flow_id: setup.flow.id,
+        stats: Arc::clone(&stats),
+        table: Arc::clone(&setup.tables.datagrams),
+    };
+    let receiver = receiver(setup, &settings, &account, Box::new(intake))?;
+    let outgoing = Box::new(Departing::new(&fields));
+    let sender = sender(setup, &settings, &account, outgoing, None)?;
+    Ok(Box::new(Quic {
+        account,
+        sender,
+        datagrams: receiver.is_some().then_some(stats),
+        receiver,
+    }))
+}
+
+fn receiver(
+    setup: &Setup,
+    settings: &Settings,
+    account: &Shared,
+    intake: Box<dyn Intake>,
+) -> Result<Option<End>> {
     let Some(node) = setup.destination() else {
         return Ok(None);
     };
     let (flow, ending) = (setup.flow, Arc::new(Ending::new()?));
     let local = SocketAddr::new(flow.destination, flow.destination_port);
-    let socket = node.run(|| UdpSocket::open(flow, local, None, fields.datagram_size_bytes))??;
+    let socket = node.run(|| UdpSocket::open(flow, local, None, settings.datagram_bytes))??;
     let mut server = ServerConfig::with_crypto(Arc::new(tls::quic_server(PROTOCOL)?));
-    let settings = settings_of(fields);
     server.transport_config(Arc::new(settings.transport(None)?));
     let config = settings.endpoint(flow.seed, Side::Server)?;
     let wakeup = Arc::clone(&ending.wakeup);
     let mut receiver = Receiver {
         driver: Driver::new(config, Some(server), socket, wakeup)?,
-        flow_id: flow.id,
         t0_ns: setup.t0_ns,
-        bytes: fields.bytes,
-        account: Arc::clone(account),
+        intake,
         ending: Arc::clone(&ending),
-        records: Arc::clone(&setup.tables.quic),
-        transfers: Arc::clone(&setup.tables.transfers),
     };
-    lock(account).received_bytes = Some(0);
-    lock(&setup.tables.transfers).begin_flow(flow, fields.bytes);
     let shared = Arc::clone(account);
     End::start(format!("to {}", flow.name), ending, shared, move || {
         receiver.run()
@@ -96,36 +142,39 @@ fn receiver(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Opti
     .map(Some)
 }
 
-fn sender(setup: &Setup, fields: &QuicFields, account: &Shared) -> Result<Option<End>> {
+fn sender(
+    setup: &Setup,
+    settings: &Settings,
+    account: &Shared,
+    outgoing: Box<dyn Outgoing>,
+    resume_ahead_ns: Option<i64>,
+) -> Result<Option<End>> {
     let Some(node) = setup.source() else {
         return Ok(None);
     };
     let (flow, ending) = (setup.flow, Arc::new(Ending::new()?));
     let local = SocketAddr::new(flow.source, flow.source_port);
     let to = SocketAddr::new(flow.destination, flow.destination_port);
-    let socket =
-        node.run(|| UdpSocket::open(flow, local, Some(to), fields.datagram_size_bytes))??;
-    let (tickets, log) = (Arc::<Tickets>::default(), observed::Log::default());
+    let socket = node.run(|| UdpSocket::open(flow, local, Some(to), settings.datagram_bytes))??;
+    let tickets = Arc::<Tickets>::default();
+    let observations = Observations::new(flow.id, setup.t0_ns, &setup.tables.quic);
     let crypto = tls::quic_client(tls::client(PROTOCOL)?, Some(&tickets))?;
     let mut client = ClientConfig::new(Arc::new(crypto));
-    let settings = settings_of(fields);
-    client.transport_config(Arc::new(settings.transport(Some(Arc::clone(&log)))?));
+    let transport = settings.transport(Some(Arc::clone(&observations.logs)))?;
+    client.transport_config(Arc::new(transport));
     let config = settings.endpoint(flow.seed, Side::Client)?;
     let wakeup = Arc::clone(&ending.wakeup);
     let mut sender = Sender {
-        driver: Driver::new(config, None, socket, wakeup)?,
+        driver: Driver::new(config, None, socket, wakeup)?.observing(observations),
         config: client,
-        flow_id: flow.id,
         to,
         t0_ns: setup.t0_ns,
         start_ns: flow.start_ns,
-        outgoing: Outgoing::new(fields.bytes, fields.streams),
-        resume_ahead_ns: fields.resume_ahead_ns,
+        outgoing,
+        resume_ahead_ns,
         tickets,
-        log,
         account: Arc::clone(account),
         ending: Arc::clone(&ending),
-        records: Arc::clone(&setup.tables.quic),
     };
     let shared = Arc::clone(account);
     End::start(format!("from {}", flow.name), ending, shared, move || {
@@ -146,6 +195,9 @@ impl Generator for Quic {
             end.end();
         }
         lock(&self.account).add_to(stats);
+        if let Some(arrived) = &self.datagrams {
+            lock(arrived).add_to(stats);
+        }
         Ok(())
     }
 }

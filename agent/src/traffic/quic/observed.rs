@@ -11,8 +11,10 @@ use quinn_proto::congestion::{Controller, ControllerMetrics};
 
 use crate::traffic::threads::lock;
 
-/// Observations that the connection's thread has not yet written.
+/// Observations of one connection that its thread has not yet written.
 pub type Log = Arc<Mutex<Vec<Observation>>>;
+/// The logs of connections that have been made, the newest last.
+pub type Logs = Arc<Mutex<Vec<Log>>>;
 
 /// The controller's state after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,25 @@
-//! The streams of a sender, and the data that quinn has been given for each.
+//! The data of a sender, as quinn is given it: here that of streams.
 
 use anyhow::Result;
 use bytes::Bytes;
-use quinn_proto::{Connection, Dir, StreamId, WriteError};
+use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, WriteError};
+
+use super::account::Account;
+
+/// The data that a client sends on its connection; times from t0.
+pub trait Outgoing: Send {
+    /// Takes an event of the connection.
+    fn hear(&mut self, event: &Event, time_ns: i64);
+
+    /// Gives quinn what it may take now, and returns when it may take more, if an event of the connection does not say.
+    fn fill(&mut self, connection: &mut Connection, time_ns: i64) -> Result<Option<i64>>;
+
+    /// Whether all has been sent, and the connection may be closed.
+    fn is_finished(&self) -> bool;
+
+    /// Notes how much has been sent, and what was lost.
+    fn count(&self, connection: &mut Connection, account: &mut Account);
+}
 
 /// Data to send, whose content does not matter.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
@@ -14,7 +31,7 @@ const WINDOWS_AHEAD: u64 = 4;
 const CHUNKS_AHEAD: u64 = 2;
 
 /// The streams of one connection, among which its data is divided.
-pub struct Outgoing {
+pub struct Streams {
     shares: Vec<u64>,
     streams: Vec<Stream>,
     /// The stream that is given data next.
@@ -28,7 +45,7 @@ struct Stream {
     is_ended: bool,
 }
 
-impl Outgoing {
+impl Streams {
     /// The streams that send these bytes together; None: as much as possible.
     pub fn new(bytes: Option<u64>, streams: u16) -> Self {
         let count = u64::from(streams);
@@ -40,12 +57,20 @@ impl Outgoing {
             finished: 0,
         }
     }
+}
+
+impl Outgoing for Streams {
+    fn hear(&mut self, event: &Event, _time_ns: i64) {
+        if let Event::Stream(StreamEvent::Finished { .. }) = event {
+            self.finished += 1;
+        }
+    }
 
     /// Opens the streams, once the peer allows it, and gives each in turn as much as the send window has room for.
-    pub fn fill(&mut self, connection: &mut Connection) -> Result<()> {
+    fn fill(&mut self, connection: &mut Connection, _time_ns: i64) -> Result<Option<i64>> {
         while let Some(left_bytes) = self.shares.get(self.streams.len()) {
             let Some(id) = connection.streams().open(Dir::Uni) else {
-                return Ok(());
+                return Ok(None);
             };
             self.streams.push(Stream {
                 id,
@@ -68,17 +93,19 @@ impl Outgoing {
             }
             self.next = (self.next + 1) % self.streams.len();
         }
-        Ok(())
-    }
-
-    /// Notes that all data of a stream has been acknowledged.
-    pub fn finish(&mut self) {
-        self.finished += 1;
+        Ok(None)
     }
 
     /// Whether all data has been acknowledged.
-    pub fn is_finished(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.finished == self.shares.len()
+    }
+
+    fn count(&self, connection: &mut Connection, account: &mut Account) {
+        let totals = connection.stats();
+        account.sent_bytes = Some(totals.udp_tx.bytes);
+        account.sent_pkts = Some(totals.udp_tx.datagrams);
+        account.lost_pkts = Some(totals.path.lost_packets);
     }
 }
 
@@ -122,8 +149,8 @@ mod tests {
 
     #[test]
     fn streams_share_what_is_sent() {
-        assert_eq!(Outgoing::new(Some(10), 4).shares, [3, 3, 2, 2]);
-        assert_eq!(Outgoing::new(Some(1), 2).shares, [1, 0]);
-        assert_eq!(Outgoing::new(None, 1).shares, [u64::MAX]);
+        assert_eq!(Streams::new(Some(10), 4).shares, [3, 3, 2, 2]);
+        assert_eq!(Streams::new(Some(1), 2).shares, [1, 0]);
+        assert_eq!(Streams::new(None, 1).shares, [u64::MAX]);
     }
 }

@@ -1,4 +1,4 @@
-//! The server: takes the data of all streams, and discards it.
+//! The server: takes the data of its connections, and discards it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,40 +16,62 @@ use crate::traffic::transfers::Transfers;
 
 pub struct Receiver {
     pub driver: Driver,
-    pub flow_id: u32,
     pub t0_ns: i64,
-    /// The bytes that arrive in all, if the flow has a size.
-    pub bytes: Option<u64>,
-    pub account: Shared,
+    pub intake: Box<dyn Intake>,
     pub ending: Arc<Ending>,
-    pub records: Arc<Mutex<QuicRecords>>,
-    pub transfers: Arc<Mutex<Transfers>>,
+}
+
+/// The way in which a server takes data that has arrived.
+pub trait Intake: Send {
+    /// Takes the data of all connections, at an instant from t0.
+    fn take(&mut self, driver: &mut Driver, time_ns: i64) -> Result<()>;
 }
 
 impl Receiver {
     /// Receives until the run's end.
     pub fn run(&mut self) -> Result<()> {
-        let mut streams: BTreeMap<usize, Incoming> = BTreeMap::new();
-        let mut all = 0;
         while !self.ending.is_over() {
             let now = Instant::now();
             self.driver.hear(now)?;
-            let mut taken = Taken::default();
-            for (number, connection) in self.driver.connections() {
-                taken += streams.entry(number).or_default().take(connection);
-            }
-            if taken.new > 0 {
-                all += taken.new;
-                self.note(taken, all)?;
-            }
+            let time_ns = monotonic_ns() - self.t0_ns;
+            self.intake.take(&mut self.driver, time_ns)?;
             self.driver.speak(now);
             self.driver.wait(None)?;
         }
         Ok(())
     }
+}
 
-    fn note(&self, taken: Taken, all: u64) -> Result<()> {
-        let time_ns = monotonic_ns() - self.t0_ns;
+/// The data of streams, which `quic_arrivals` records.
+pub struct StreamIntake {
+    pub flow_id: u32,
+    /// The bytes that arrive in all, if the flow has a size.
+    pub bytes: Option<u64>,
+    pub account: Shared,
+    pub records: Arc<Mutex<QuicRecords>>,
+    pub transfers: Arc<Mutex<Transfers>>,
+    /// The streams of each connection.
+    pub streams: BTreeMap<usize, Incoming>,
+    /// The bytes that have arrived.
+    pub arrived: u64,
+}
+
+impl Intake for StreamIntake {
+    fn take(&mut self, driver: &mut Driver, time_ns: i64) -> Result<()> {
+        let mut taken = Taken::default();
+        for (number, connection) in driver.connections() {
+            taken += self.streams.entry(number).or_default().take(connection);
+        }
+        match taken.new {
+            0 => Ok(()),
+            _ => self.note(taken, time_ns),
+        }
+    }
+}
+
+impl StreamIntake {
+    fn note(&mut self, taken: Taken, time_ns: i64) -> Result<()> {
+        self.arrived += taken.new;
         lock(&self.records).arrivals.add(Arrival {
             flow_id: self.flow_id,
             time_ns,
@@ -57,8 +79,8 @@ impl Receiver {
             in_order_bytes: taken.in_order,
         })?;
         let mut account = lock(&self.account);
-        account.received_bytes = Some(all);
-        if self.bytes == Some(all) {
+        account.received_bytes = Some(self.arrived);
+        if self.bytes == Some(self.arrived) {
             account.done_ns = Some(time_ns);
             lock(&self.transfers).complete(self.flow_id, time_ns)?;
         }

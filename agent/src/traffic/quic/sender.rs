@@ -1,20 +1,18 @@
-//! The client: connects, and sends zeros on all of its streams until the flow's end.
+//! The client: connects, and sends until the flow's end.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
-use quinn_proto::{ClientConfig, ConnectionError, Event, StreamEvent, VarInt};
+use quinn_proto::{ClientConfig, ConnectionError, Event, VarInt};
 
 use super::account::{Ending, Shared};
 use super::driver::Driver;
-use super::observed::Log;
 use super::outgoing::Outgoing;
 use super::tls::Tickets;
 use crate::time::monotonic_ns;
-use crate::traffic::quic_records::{Ack, QuicRecords};
 use crate::traffic::threads::lock;
 
 const NO_ERROR: VarInt = VarInt::from_u32(0);
@@ -22,18 +20,15 @@ const NO_ERROR: VarInt = VarInt::from_u32(0);
 pub struct Sender {
     pub driver: Driver,
     pub config: ClientConfig,
-    pub flow_id: u32,
     pub to: SocketAddr,
     pub t0_ns: i64,
     pub start_ns: i64,
-    pub outgoing: Outgoing,
+    pub outgoing: Box<dyn Outgoing>,
     /// How long before the start a first connection fetches a ticket, if the flow's own one resumes.
     pub resume_ahead_ns: Option<i64>,
     pub tickets: Arc<Tickets>,
-    pub log: Log,
     pub account: Shared,
     pub ending: Arc<Ending>,
-    pub records: Arc<Mutex<QuicRecords>>,
 }
 
 impl Sender {
@@ -53,7 +48,7 @@ impl Sender {
              `resume_ahead` longer: a ticket takes two round trips"
         );
         // The first connection is not the flow's own.
-        lock(&self.log).clear();
+        self.driver.forget();
         let number = self.driver.connect(self.config.clone(), self.to)?;
         self.transfer(number)
     }
@@ -83,12 +78,16 @@ impl Sender {
         let now = Instant::now();
         self.driver.hear(now)?;
         self.driver.speak(now);
-        let left_ns = self.t0_ns + at_ns - monotonic_ns();
-        if left_ns > 0 {
-            let left = Duration::from_nanos(left_ns.unsigned_abs());
+        let left = self.left(at_ns);
+        if !left.is_zero() {
             self.driver.wait(Some(now + left))?;
         }
-        Ok(left_ns > 0)
+        Ok(!left.is_zero())
+    }
+
+    /// The time until an instant, from t0; zero if it has passed.
+    fn left(&self, at_ns: i64) -> Duration {
+        Duration::from_nanos((at_ns - since(self.t0_ns)).max(0).unsigned_abs())
     }
 
     fn transfer(&mut self, number: usize) -> Result<()> {
@@ -101,26 +100,28 @@ impl Sender {
                 break; // closed, and its last packets have left the network
             };
             while let Some(event) = connection.poll() {
-                let time_ns = monotonic_ns() - self.t0_ns;
+                let time_ns = since(self.t0_ns);
+                self.outgoing.hear(&event, time_ns);
                 match event {
                     Event::Connected => lock(&self.account).connect_ns = Some(time_ns),
-                    Event::Stream(StreamEvent::Finished { .. }) => self.outgoing.finish(),
                     Event::ConnectionLost { reason } => is_closing |= is_closed(&reason)?,
                     _ => {}
                 }
             }
+            let mut more_ns = None;
             if !is_closing {
                 is_closing = self.ending.is_stopped() || self.outgoing.is_finished();
                 match is_closing {
                     // Data in flight still arrives, unsent data never does. If the window is full, quinn cannot
                     // even say that it has closed the connection.
                     true => connection.close(now, NO_ERROR, Bytes::new()),
-                    false => self.outgoing.fill(connection)?,
+                    false => more_ns = self.outgoing.fill(connection, since(self.t0_ns))?,
                 }
             }
             self.driver.speak(now);
             self.record(number)?;
-            self.driver.wait(None)?;
+            let until = more_ns.map(|at_ns| now + self.left(at_ns));
+            self.driver.wait(until)?;
         }
         Ok(())
     }
@@ -136,36 +137,19 @@ impl Sender {
         }
     }
 
-    /// Writes the controller's observations of this turn, with the state of the connection.
+    /// Writes what was seen in this turn, and counts what has been sent.
     fn record(&mut self, number: usize) -> Result<()> {
-        let Some(connection) = self.driver.connection(number) else {
-            return Ok(());
-        };
-        let observations = std::mem::take(&mut *lock(&self.log));
-        let (totals, time_ns) = (connection.stats(), monotonic_ns() - self.t0_ns);
-        let mut records = lock(&self.records);
-        for seen in observations {
-            records.acks.add(Ack {
-                flow_id: self.flow_id,
-                time_ns,
-                event: seen.event,
-                cwnd_bytes: seen.window_bytes,
-                ssthresh_bytes: seen.threshold_bytes,
-                in_flight_bytes: seen.in_flight_bytes,
-                acked_bytes: seen.acked_bytes,
-                rtt_ns: seen.rtt_ns,
-                srtt_ns: connection.rtt().as_nanos() as i64,
-                min_rtt_ns: connection.min_rtt().as_nanos() as i64,
-                sent_pkts: totals.path.sent_packets,
-                lost_pkts: totals.path.lost_packets,
-            })?;
+        self.driver.record()?;
+        if let Some(connection) = self.driver.connection(number) {
+            self.outgoing.count(connection, &mut lock(&self.account));
         }
-        let mut account = lock(&self.account);
-        account.sent_bytes = Some(totals.udp_tx.bytes);
-        account.sent_pkts = Some(totals.udp_tx.datagrams);
-        account.lost_pkts = Some(totals.path.lost_packets);
         Ok(())
     }
+}
+
+/// Nanoseconds since an instant.
+fn since(t0_ns: i64) -> i64 {
+    monotonic_ns() - t0_ns
 }
 
 /// Whether a connection has ended as intended.

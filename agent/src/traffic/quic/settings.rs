@@ -11,7 +11,8 @@ use quinn_proto::{EndpointConfig, TransportConfig, VarInt};
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use ring::hmac;
 
-use super::observed::{Log, Observed};
+use super::observed::{Log, Logs, Observed};
+use crate::traffic::threads::lock;
 
 /// Bytes of the largest datagram that each path must carry (RFC 9000, section 14).
 const LEAST_DATAGRAM: u16 = 1200;
@@ -34,6 +35,8 @@ pub struct Settings<'a> {
     /// Streams of one direction that the peer may have open at once; of two directions as many as quinn lets it, 100.
     pub streams: u16,
     pub gso: bool,
+    /// The size of quinn's buffer for unreliable datagrams that wait.
+    pub waiting_bytes: Option<usize>,
 }
 
 impl Settings<'_> {
@@ -58,7 +61,7 @@ impl Settings<'_> {
 
     /// The settings of connections. Datagrams have one size from the first on: quinn would begin with 1200 bytes and look
     /// for more, so that a flow's packets would have several sizes.
-    pub fn transport(&self, log: Option<Log>) -> Result<TransportConfig> {
+    pub fn transport(&self, logs: Option<Logs>) -> Result<TransportConfig> {
         let size = self.datagram_size()?;
         let mut config = TransportConfig::default();
         config
@@ -70,8 +73,11 @@ impl Settings<'_> {
             .receive_window(VarInt::from_u64(WINDOW)?)
             .max_concurrent_uni_streams(VarInt::from_u32(self.streams.into()))
             .enable_segmentation_offload(self.gso);
+        if let Some(bytes) = self.waiting_bytes {
+            config.datagram_send_buffer_size(bytes);
+        }
         let control = Control::named(self.cc)?;
-        config.congestion_controller_factory(Arc::new(Factory { control, log }));
+        config.congestion_controller_factory(Arc::new(Factory { control, logs }));
         Ok(config)
     }
 
@@ -105,10 +111,10 @@ impl Control {
     }
 }
 
-/// Makes the controller of each connection; with a log, the controller writes its observations there.
+/// Makes the controller of each connection; with logs, each controller writes its observations into a new one.
 struct Factory {
     control: Control,
-    log: Option<Log>,
+    logs: Option<Logs>,
 }
 
 impl ControllerFactory for Factory {
@@ -118,8 +124,12 @@ impl ControllerFactory for Factory {
             Control::NewReno => Arc::new(NewRenoConfig::default()).build(now, mtu),
             Control::Bbr => Arc::new(BbrConfig::default()).build(now, mtu),
         };
-        match &self.log {
-            Some(log) => Box::new(Observed::new(inner, Arc::clone(log))),
+        match &self.logs {
+            Some(logs) => {
+                let log = Log::default();
+                lock(logs).push(Arc::clone(&log));
+                Box::new(Observed::new(inner, log))
+            }
             None => inner,
         }
     }

@@ -30,9 +30,9 @@ QUIC_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "first_data_ms: mean",
-        "time from the flow's start until the first data of a stream reached the receiver",
+        "time from the flow's start until the first data reached the receiver",
         "flows",
-        "`quic_arrivals`",
+        "`quic_arrivals`, `datagrams`",
         better=LOWER,
         min_effect=(0.05, 0.1),
         basis=_BASIS,

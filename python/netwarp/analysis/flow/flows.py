@@ -25,7 +25,7 @@ from netwarp.analysis.flow.media import (
     target_mean_mbps,
 )
 from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
-from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, quic_metrics
+from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, load_served, quic_metrics
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.flow.subflows import Mptcp, connection_metrics, load_mptcp, subflow_metrics
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
@@ -135,14 +135,19 @@ class FlowData:
         return None if payload_bytes is None else (payload_bytes, self.window)
 
     def retransmits(self) -> int | None:
-        """Retransmitted packets in the window; from the flow's account if ACKs are not recorded."""
+        """Retransmitted packets in the window; from the flow's account if ACKs are not recorded.
+
+        None if lost ones are not sent again.
+        """
+        if self.arrivals is not None:
+            return None
         if self.sender is not None and self.sender.sampled and (total := self._total("retransmits")) is not None:
             return total
         return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
 
     def segments(self) -> tuple[int, float] | None:
         """Segments retransmitted in the window, and the sum of these and of the acknowledged ones."""
-        if self.sender is None or self.sender.sampled or not self.sender.mss_bytes:
+        if self.sender is None or self.sender.sampled or not self.sender.mss_bytes or self.arrivals is not None:
             return None
         again = growth(self.sender.times_ns, self.sender.retransmits, self.window)
         acked = growth(self.sender.times_ns, self.sender.bytes_acked, self.window)
@@ -196,7 +201,8 @@ class FlowData:
         """Its connection with its window and its beginning; None if it is not QUIC."""
         if self.quic is None:
             return None
-        return self.quic, self.window, handshake(self.quic, self.flow.start_ns, self.account.get("connect_ns"))
+        begun = handshake(self.quic, self.deliveries, self.flow.start_ns, self.account.get("connect_ns"))
+        return self.quic, self.window, begun
 
     def jitter_ms(self) -> float | None:
         """The jitter of echo replies, or the one that another program's receiver computed (RFC 3550)."""
@@ -223,7 +229,7 @@ def load_flows(
     thinning = None if whole else _thinning(run, accounts, closely)
     senders = load_long_senders(run, description.flows, thinning)
     senders |= {n: one.sender for n, one in quics.items() if one.sender}
-    senders |= load_logged(run)
+    senders |= load_logged(run) | load_served(run)
     paths = _load_paths(run)
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}

@@ -1,6 +1,7 @@
 """Connections that come and go by the thousand: their states together, without an object for each."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -70,13 +71,15 @@ class Passing:
 
     def counted(self, column: str) -> NDArray[np.int64]:
         """The sum of a counter over all connections so far, in order of time."""
-        return self._sum(self.frame[column].cast(pl.Int64).to_numpy())
+        counted: NDArray[np.int64] = self._sum(self.frame[column].cast(pl.Int64).to_numpy())
+        return counted
 
     def present(self, column: str) -> Values:
         """The sum of a state over the connections that are open, in order of time: closed ones have none."""
-        return self._sum(np.where(self.last, 0, self.frame[column].cast(pl.Int64).to_numpy())).astype(np.float64)
+        states: Values = self._sum(np.where(self.last, 0.0, self.frame[column].cast(pl.Float64).to_numpy()))
+        return states
 
-    def _sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _sum(self, values: NDArray[Any]) -> NDArray[Any]:
         steps = np.where(self.first, values, np.diff(values, prepend=0))
         return np.cumsum(steps[self.order])
 

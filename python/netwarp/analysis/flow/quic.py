@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flow.deliveries import Deliveries
-from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.flow.passing import Passing
+from netwarp.analysis.flow.senders import Sender, passing_sender
 from netwarp.analysis.parts import Columns, parts_by
 from netwarp.lab_format.model import LabFlow
 from netwarp.stats.weighting import Times, Window
@@ -55,6 +56,34 @@ def load_logged(run: RunDir) -> dict[int, Sender]:
     flows = [flow for flow in run.lab.flows if flow.logged_datagram_bytes]
     acks = _acks(run) if flows else {}
     return {flow.id: _sender(acks[flow.id], flow.logged_datagram_bytes) for flow in flows if flow.id in acks}
+
+
+def load_served(run: RunDir) -> dict[int, Sender]:
+    """Load the servers of HTTP/3 by flow id; connections that come and go are one sender together."""
+    web = {flow.id: flow.kind for flow in run.description.flows if flow.kind.pages or flow.kind.video}
+    sizes = {flow.id: flow.number("datagram_size_bytes") for flow in run.lab.flows if flow.id in web}
+    if not web or not run.has_rows("quic_acks"):
+        return {}
+    rows = run.scan("quic_acks").filter(pl.col("flow_id").is_in([n for n in web if web[n].reconnects])).collect()
+    served = {n: _sender(acks, sizes[n]) for n, acks in _acks(run).items() if n in web and not web[n].reconnects}
+    for (number,), part in rows.partition_by("flow_id", as_dict=True).items():
+        served[number] = passing_sender(_passing(part, sizes[number]), quic=True)
+    return served
+
+
+def _passing(rows: pl.DataFrame, datagram_bytes: int) -> Passing:
+    """Rows of `quic_acks` in the form of those of `acks`; packets are of full size."""
+    columns = rows.select(
+        pl.col("connection").alias("tuple_id"),
+        "time_ns",
+        pl.col("acked_bytes").alias("bytes_acked"),
+        (pl.col("cwnd_bytes") / datagram_bytes).alias("snd_cwnd_pkts"),
+        (pl.col("srtt_ns") / 1e3).alias("srtt_us"),
+        (pl.col("rtt_ns") / 1e3).alias("rtt_us"),
+        pl.col("lost_pkts").alias("retransmits"),
+        pl.lit(datagram_bytes).alias("mss_bytes"),
+    )
+    return Passing.of(columns)
 
 
 def _acks(run: RunDir) -> Mapping[int, Columns]:
@@ -114,12 +143,12 @@ class Handshake:
     """The delays of the path there and back; None if they are unknown, or 0."""
 
 
-def handshake(quic: Quic, start_ns: int, connect_ns: object) -> Handshake:
-    """Return how a flow began, from its records and the account of its client."""
-    path, arrived = quic.path, quic.arrived
+def handshake(quic: Quic, arrived: Deliveries | None, start_ns: int, connect_ns: object) -> Handshake:
+    """Return how a flow began, from its records, what `arrived` of its data, and the account of its client."""
+    path = quic.path
     return Handshake(
         connected_ns=connect_ns - start_ns if isinstance(connect_ns, int) else None,
-        first_data_ns=int(arrived.times_ns[0]) - start_ns if arrived is not None else None,
+        first_data_ns=int(arrived.times_ns[0]) - start_ns if arrived is not None and len(arrived.times_ns) else None,
         round_trip_ns=(path.round_trip_ns or None) if path else None,
     )
 

@@ -177,7 +177,7 @@ def load_whole(run: RunDir, flows: tuple[Flow, ...], only: Collection[int] | Non
         if flow.kind.reconnects:
             mine = pl.col("tuple_id").is_in([number for number, flow_id in flow_of.items() if flow_id == flow.id])
             if (acks := frame.filter(mine)).height:
-                found[flow.id] = _passing(Passing.of(acks))
+                found[flow.id] = passing_sender(Passing.of(acks))
             frame = frame.filter(~mine)
     senders: dict[int, list[Sender]] = defaultdict(list)
     for tuple_id, part in parts_by(frame, "tuple_id").items():
@@ -185,7 +185,7 @@ def load_whole(run: RunDir, flows: tuple[Flow, ...], only: Collection[int] | Non
     return found | {flow_id: together(listed) for flow_id, listed in senders.items()}
 
 
-def _passing(passing: Passing) -> Sender:
+def passing_sender(passing: Passing, *, quic: bool = False) -> Sender:
     """The sum of connections that come and go; RTTs are those of the connection with the latest ACK."""
     order = passing.order
     held = {
@@ -205,6 +205,7 @@ def _passing(passing: Passing) -> Sender:
         rtts_ms=rtts.values[rtt_order],
         mss_bytes=int(passing.frame["mss_bytes"].max() or 0),  # type: ignore[arg-type]
         held=held,
+        quic=quic,
     )
 
 

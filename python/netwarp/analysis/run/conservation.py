@@ -180,9 +180,9 @@ def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row
 def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
     """Find every UDP flow's name, the number of its datagrams that no queue and no receiver has, and its interfaces.
 
-    A flow whose datagrams were sent in fragments is left out: its packets are not datagrams.
+    Flows whose packets are not their datagrams are left out: those of QUIC, and those that were sent in fragments.
     """
-    flows = {flow.id: flow for flow in run.description.flows if flow.kind.datagrams}
+    flows = {flow.id: flow for flow in run.description.flows if flow.kind.datagrams and not flow.kind.quic}
     if not flows:
         return
     tuples = run.scan("tuples").collect()

@@ -24,16 +24,20 @@ from netwarp.store.result import ResultDir
 
 AXIS = axis_of("flow", "goodput_mbps")
 _READABLE = '''
-def goodput(run, ids, interval_ns, intervals, arrivals="arrivals", key="tuple_id"):
+def goodput(run, ids, interval_ns, intervals, table_of=("arrivals", "tuple_id", "time_ns", "in_order_bytes")):
     """Payload that became readable in each interval in Mbit/s, in order, by the interval's middle."""
+    arrivals, key, time_ns, size = table_of
     arrived = table(run, arrivals).filter(pl.col(key).is_in(ids))
-    number = pl.max_horizontal(pl.col("time_ns") - 1, 0) // interval_ns
-    sums = arrived.group_by(number=number).agg(pl.col("in_order_bytes").sum())
+    number = pl.max_horizontal(pl.col(time_ns) - 1, 0) // interval_ns
+    sums = arrived.group_by(number=number).agg(pl.col(size).sum())
     first, count = intervals
     every = pl.DataFrame({"number": range(first, first + count)}).cast(pl.Int64)
     found = every.join(sums, on="number", how="left").sort("number").fill_null(0)
-    return (found["number"] + 0.5) * (interval_ns / 1e9), found["in_order_bytes"] * 8e3 / interval_ns
+    return (found["number"] + 0.5) * (interval_ns / 1e9), found[size] * 8e3 / interval_ns
 '''
+_STREAMS = ("quic_arrivals", "flow_id", "time_ns", "in_order_bytes")
+_DATAGRAMS = ("datagrams", "flow_id", "received_ns", "payload_bytes")
+"""The tables of what the receivers of QUIC's streams and of its datagrams got."""
 
 
 def _frames(source: Source) -> Frames:
@@ -72,7 +76,8 @@ def read_goodput(one: Records, group: str) -> Read:
     frame = series.throughput(flows, series.whole_run(one.run), step_ns)
     if all(data.quic for data in flows):
         own = [data.flow.id for data in flows]
-        yield "goodput", (one.name, own, step_ns, (0, frame.height), "quic_arrivals", "flow_id")
+        table_of = _DATAGRAMS if all(data.arrivals for data in flows) else _STREAMS
+        yield "goodput", (one.name, own, step_ns, (0, frame.height), table_of)
         return
     ids = [number for data in flows for number in one.ids(data)]
     yield "goodput", (one.name, ids, step_ns, (0, frame.height))
@@ -87,7 +92,7 @@ KIND = Kind(
     GOODPUT,
     "`throughput-FLOW`",
     "goodput over time",
-    "`arrivals`, `quic_arrivals`",
+    "`arrivals`, `quic_arrivals`, `datagrams`",
     frames=_frames,
     panels=_panels,
     script=single(read_goodput, str(AXIS), steps=False),

@@ -18,6 +18,16 @@ def window(run, ids):
     return acks["time_ns"] / 1e9, acks.select(change.cum_sum()).to_series()
 '''
 
+PASSING_WINDOW = '''
+def passing_window(run, name, key, ids, connection, cwnd, unit):
+    """The congestion windows of connections that come and go, together: after its last ACK one has none."""
+    acks = table(run, name).filter(pl.col(key).is_in(ids)).sort("time_ns", maintain_order=True)
+    last = pl.int_range(pl.len()).over(connection) == pl.len().over(connection) - 1
+    acks = acks.with_columns(cwnd=pl.when(last).then(0.0).otherwise(pl.col(cwnd) / unit))
+    change = pl.col("cwnd") - pl.col("cwnd").shift(1).over(connection).fill_null(0)
+    return acks["time_ns"] / 1e9, acks.select(change.cum_sum()).to_series()
+'''
+
 QUIC_WINDOW = '''
 def quic_window(run, flow_id, datagram_bytes):
     """The congestion window of QUIC after each acknowledgement, in packets of full size."""
@@ -43,9 +53,15 @@ def _panels(source: Source) -> Panels:
 def read_window(one: Records, group: str) -> Read:
     """The windows of the flows of one name."""
     for data in one.of(group):
-        if data.sender is not None and data.sender.quic:
+        if data.sender is None or data.sender.sampled:
+            continue
+        if data.flow.kind.reconnects:
+            of_quic = "quic_acks", "flow_id", [data.flow.id], "connection", "cwnd_bytes", data.sender.mss_bytes
+            of_tcp = "acks", "tuple_id", one.ids(data), "tuple_id", "snd_cwnd_pkts", 1
+            yield "passing_window", (one.name, *(of_quic if data.sender.quic else of_tcp))
+        elif data.sender.quic:
             yield "quic_window", (one.name, data.flow.id, data.sender.mss_bytes)
-        elif data.sender is not None and not data.sender.sampled:
+        else:
             yield "window", (one.name, one.ids(data))
 
 
@@ -57,5 +73,5 @@ KIND = Kind(
     frames=_frames,
     panels=_panels,
     script=single(read_window, str(AXIS), steps=True),
-    readers={"window": WINDOW, "quic_window": QUIC_WINDOW},
+    readers={"window": WINDOW, "passing_window": PASSING_WINDOW, "quic_window": QUIC_WINDOW},
 )

@@ -258,7 +258,7 @@ def test_the_study_of_many_rows(name: str, results: dict[str, Path], tmp_path_fa
 
 SCRIPTED = ["cwnd-bulk--cubic", "rtt-ping--cubic", "queue-bottleneck-r1--cubic-each", "throughput-bulk--cubic"]
 PAGES = ["cwnd-page--0", "cwnd-page--by-line-loss-3", "rtt-page--0"]
-"""Of connections that come and go, over TCP and QUIC."""
+"""Figures of connections that come and go, over TCP and QUIC."""
 
 
 @pytest.mark.parametrize("name", [*SCRIPTED, "interfaces--cubic", "stack-bulk--cubic", *PAGES])

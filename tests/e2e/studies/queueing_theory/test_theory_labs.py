@@ -70,4 +70,4 @@ def test_the_view_of_queueing_theory_says_what_it_is_for(tmp_path: Path) -> None
     assert answer.code != 0
     assert "Traceback" not in answer.err
     assert "is about one flow of the tool poisson over one link" in answer.words
-    assert (tmp_path / "r" / "summary.csv").exists(), "what was measured is kept"
+    assert not (tmp_path / "r").exists(), "it is refused before any run"

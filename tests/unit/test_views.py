@@ -33,11 +33,34 @@ def _plan(scenario: str, *settings: str) -> Plan:
     return make_plan(load_scenario(scenario, settings))
 
 
-def test_every_shipped_scenario_has_what_its_views_need() -> None:
-    having = [name for name in shipped_scenarios() if load_scenario(name).views]
-    assert len(having) > 8
-    for name in having:
+def test_every_shipped_scenario_has_what_it_shows() -> None:
+    assert len([name for name in shipped_scenarios() if load_scenario(name).views]) > 8
+    for name in shipped_scenarios():
         refuse_unshowable(_plan(name))
+
+
+@pytest.mark.parametrize(
+    ("more", "where"),
+    [
+        ('[[expect]]\nmetric = "flow.goodput_mps"\nmin = 1', "expect.0.metric"),
+        ('[[expect]]\nmetric = "flow.rtt_ms"\nmin = 1', "expect.0.metric"),
+    ],
+)
+def test_a_metric_that_does_not_exist_is_refused_before_any_run(more: str, where: str) -> None:
+    with pytest.raises(ScenarioError, match=rf"{where}: .* is not a metric \(did you mean"):
+        refuse_unshowable(make_plan(parse_scenario(f"{replaced()}\n{more}\n")))
+
+
+def test_a_figure_may_have_a_metric_or_the_stem_of_several() -> None:
+    def plan(metric: str) -> Plan:
+        figures = f'figures = [{{ metric = "{metric}" }}, "nothing-by-this-name"]'
+        return make_plan(parse_scenario(replaced(('name = "t"', f'name = "t"\n{figures}'))))
+
+    for metric in ("flow.rtt_ms_p95", "flow.rtt_ms", "queue.drops_qdisc_overlimit"):
+        refuse_unshowable(plan(metric))
+    for metric in ("flow.rtt_mss", "flows.rtt_ms"):
+        with pytest.raises(ScenarioError, match="figures.0"):
+            refuse_unshowable(plan(metric))
 
 
 @pytest.mark.parametrize(

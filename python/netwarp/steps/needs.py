@@ -1,14 +1,16 @@
-"""The needs of views, which are compared with the plan before any run: the axes that they show, and records.
+"""What a scenario asks of its results, which is checked before any run: metrics that there are, and the needs of views.
 
-A study offers them beside its views (`netwarp.studies.base.Study`).
+A study offers the needs of its views, such as axes and records, beside these (`netwarp.studies.base.Study`).
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from netwarp.analysis.catalogue.metrics import CATALOGUE, entry_of, stem_entry
 from netwarp.plan import Plan
-from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.errors import ScenarioError, did_you_mean
 from netwarp.scenario.load.loader import problems_at
+from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.summary import CASE
 from netwarp.studies import registry
@@ -25,12 +27,25 @@ class Needs(Protocol):
 
 
 def refuse_unshowable(plan: Plan, *, exact: bool = True) -> None:
-    """Refuse a plan whose scenario names views that its runs cannot fill, before any run. `exact`: see `Needs`.
+    """Refuse a plan whose scenario names metrics that do not exist, or views that its runs cannot fill, before any run.
 
-    Raises ScenarioError with a sentence for each view, StudyError.
+    `exact`: see `Needs`. Raises ScenarioError with a sentence for each of them, StudyError.
     """
-    if found := list(_unshowable(plan, exact)):
+    if found := [*_unknown_metrics(plan.scenario), *_unshowable(plan, exact)]:
         raise ScenarioError(problems_at(found, plan.scenario.source), plan.scenario.source.label)
+
+
+def _unknown_metrics(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
+    """Metrics of expectations and figures that the catalogue does not have; a figure may name the stem of several."""
+    named = [(("expect", n, "metric"), one.metric, False) for n, one in enumerate(scenario.expect)]
+    named += [(("figures", n), one.metric, True) for n, one in enumerate(scenario.figures) if one.metric]
+    for keys, metric, by_stem in named:
+        scope, _, name = metric.partition(".")
+        if entry_of(scope, name) or (by_stem and stem_entry(scope, name)):
+            continue
+        known = [n for entry in CATALOGUE.get(scope, ()) for n in (*entry.names, *([entry.stem] if by_stem else []))]
+        what = f'"{metric}" is not a metric' if known else f'"{scope}" of "{metric}" is not what metrics are of'
+        yield keys, f"{what}{did_you_mean(name if known else scope, known or CATALOGUE)}; docs/metrics.md has all"
 
 
 def _unshowable(plan: Plan, exact: bool) -> Iterator[tuple[Keys, str]]:

@@ -214,16 +214,17 @@ def entry_of(scope: str, metric: str) -> Entry | None:
 
 def label_of(scope: str, metric: str) -> str:
     """A metric, or the stem of some, with its unit, for an axis; its name if the catalogue does not know it."""
-    entry = entry_of(scope, metric) or _of_stem(scope, metric)
+    entry = entry_of(scope, metric) or stem_entry(scope, metric)
     return entry.label(metric) if entry else f"{scope} {metric.replace('_', ' ')}"
 
 
 def axis_of(scope: str, stem: str) -> Axis:
     """The axis of metrics that begin alike, such as `rtt_ms`. Raises KeyError if the catalogue has none."""
-    if (entry := _of_stem(scope, stem)) is None:
+    if (entry := stem_entry(scope, stem)) is None:
         raise KeyError(f"{scope}.{stem}")
     return entry.axis
 
 
-def _of_stem(scope: str, stem: str) -> Entry | None:
+def stem_entry(scope: str, stem: str) -> Entry | None:
+    """Find the entry of metrics that begin alike, such as `rtt_ms`; None if the catalogue has none."""
     return next((one for one in CATALOGUE.get(scope, ()) if one.stem == stem), None)

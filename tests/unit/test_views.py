@@ -59,7 +59,7 @@ def test_a_figure_may_have_a_metric_or_the_stem_of_several() -> None:
     for metric in ("flow.rtt_ms_p95", "flow.rtt_ms", "queue.drops_qdisc_overlimit"):
         refuse_unshowable(plan(metric))
     for metric in ("flow.rtt_mss", "flows.rtt_ms"):
-        with pytest.raises(ScenarioError, match="figures.0"):
+        with pytest.raises(ScenarioError, match=r"figures\.0"):
             refuse_unshowable(plan(metric))
 
 

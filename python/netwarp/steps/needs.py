@@ -1,4 +1,4 @@
-"""What a scenario asks of its results, which is checked before any run: metrics that there are, and the needs of views.
+"""Check what a scenario asks of its results before any run: metrics that there are, and the needs of views.
 
 A study offers the needs of its views, such as axes and records, beside these (`netwarp.studies.base.Study`).
 """

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,8 @@ from e2e_runs import Runs, only_run
 from e2e_scenarios import BULK, PING, dumbbell
 from netwarp.kernels import find_kernel
 from netwarp.store.digests import read_digests
+
+from bench.torture.repeats import busy_host
 
 NOBODY = 65534
 SCENARIO = dumbbell(
@@ -53,19 +53,6 @@ def _digests_of(answer: Answer, result: Path) -> dict[str, str]:
     return digests
 
 
-@contextlib.contextmanager
-def _busy_machine() -> Iterator[None]:
-    """Two processes for each CPU that only take its time."""
-    processors = os.sched_getaffinity(0)
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * len(processors))]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-
-
 def test_the_same_run_again_is_the_same_to_the_byte(
     scenario: Path, reference: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -73,7 +60,7 @@ def test_the_same_run_again_is_the_same_to_the_byte(
 
 
 def test_a_busy_machine_changes_nothing(scenario: Path, reference: Mapping[str, str], tmp_path: Path) -> None:
-    with _busy_machine():
+    with busy_host():
         assert _digests(scenario, tmp_path / "busy") == reference
 
 

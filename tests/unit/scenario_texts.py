@@ -23,6 +23,25 @@ to = "h2"
 tool = "bulk"
 """
 
+TWO_LINKS = """
+name = "two"
+duration = "2s"
+[nodes]
+h1 = {}
+r = { forward = true }
+h2 = {}
+[links.near]
+ends = ["h1", "r"]
+rate = "100mbit"
+[links.far]
+ends = ["r", "h2"]
+rate = "10mbit"
+[flows.f]
+from = "h1"
+to = "h2"
+"""
+"""h1 – r – h2 with a flow to which a test adds its tool."""
+
 
 def replaced(*pairs: tuple[str, str], tail: str = "") -> str:
     """The dumbbell with some of its text replaced, and more text at its end."""

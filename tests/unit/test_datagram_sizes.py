@@ -10,24 +10,8 @@ from netwarp.lab import network_notes
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.check.datagrams import fragments
 from netwarp.scenario.points.notes import notes
+from scenario_texts import TWO_LINKS
 
-TEXT = """
-name = "sizes"
-duration = "2s"
-[nodes]
-h1 = {}
-r = { forward = true }
-h2 = {}
-[links.near]
-ends = ["h1", "r"]
-rate = "100mbit"
-[links.far]
-ends = ["r", "h2"]
-rate = "10mbit"
-[flows.f]
-from = "h1"
-to = "h2"
-"""
 UDP = ('tool = "cbr"', 'rate = "1mbit"', "packet_size = 3000")
 DRAWN = ('tool = "poisson"', 'rate = "1mbit"', 'packet_size = "1000 exponential"')
 PING = ('tool = "ping"', "size = 3000")
@@ -36,7 +20,7 @@ NEAR_9000, NEAR_2000 = "links.near.mtu=9000", "links.near.mtu=2000"
 
 
 def said(lines: tuple[str, ...], *settings: str) -> list[str]:
-    scenario = parse_scenario(TEXT + "\n".join(lines), settings=settings)
+    scenario = parse_scenario(TWO_LINKS + "\n".join(lines), settings=settings)
     return [str(note) for note in notes(scenario, network_notes)]
 
 
@@ -97,7 +81,7 @@ def test_packets_that_fit_need_no_words(lines: tuple[str, ...], settings: tuple[
 
 
 def test_a_note_is_on_the_point_of_a_sweep_that_has_fragments() -> None:
-    scenario = parse_scenario(TEXT + "\n".join(UDP) + '\n[sweep]\n"flows.f.packet_size" = [1472, 2953]\n')
+    scenario = parse_scenario(TWO_LINKS + "\n".join(UDP) + '\n[sweep]\n"flows.f.packet_size" = [1472, 2953]\n')
     (note,) = notes(scenario, network_notes)
     assert "2953 bytes crosses the path in 3 fragments" in str(note) and "sweep" in str(note)
 

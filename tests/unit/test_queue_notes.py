@@ -6,25 +6,9 @@ import pytest
 from netwarp.lab import network_notes
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.points.notes import notes
+from scenario_texts import TWO_LINKS
 
-TEXT = """
-name = "ends"
-duration = "2s"
-[nodes]
-h1 = {}
-r = { forward = true }
-h2 = {}
-[links.near]
-ends = ["h1", "r"]
-rate = "100mbit"
-[links.far]
-ends = ["r", "h2"]
-rate = "10mbit"
-queue = "fq_codel"
-[flows.f]
-from = "h1"
-to = "h2"
-"""
+TEXT = TWO_LINKS.replace('rate = "10mbit"', 'rate = "10mbit"\nqueue = "fq_codel"')
 PAGE = 'tool = "http"\n'
 BULK = 'tool = "bulk"\n'
 PING = '[flows.p]\nfrom = "h1"\nto = "h2"\ntool = "ping"\n'

@@ -15,6 +15,8 @@ from netwarp.scenario.source import Keys
 from netwarp.store.summary import CASE
 from netwarp.studies import registry
 
+_ALL = "docs/metrics.md has all"
+
 
 class Needs(Protocol):
     """The function to which a study refers as the needs of a view."""
@@ -37,15 +39,23 @@ def refuse_unshowable(plan: Plan, *, exact: bool = True) -> None:
 
 def _unknown_metrics(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
     """Metrics of expectations and figures that the catalogue does not have; a figure may name the stem of several."""
-    named = [(("expect", n, "metric"), one.metric, False) for n, one in enumerate(scenario.expect)]
-    named += [(("figures", n), one.metric, True) for n, one in enumerate(scenario.figures) if one.metric]
-    for keys, metric, by_stem in named:
-        scope, _, name = metric.partition(".")
-        if entry_of(scope, name) or (by_stem and stem_entry(scope, name)):
-            continue
-        known = [n for entry in CATALOGUE.get(scope, ()) for n in (*entry.names, *([entry.stem] if by_stem else []))]
-        what = f'"{metric}" is not a metric' if known else f'"{scope}" of "{metric}" is not what metrics are of'
-        yield keys, f"{what}{did_you_mean(name if known else scope, known or CATALOGUE)}; docs/metrics.md has all"
+    for index, expectation in enumerate(scenario.expect):
+        if why := _unknown(expectation.metric, by_stem=False):
+            yield ("expect", index, "metric"), why
+    for index, figure in enumerate(scenario.figures):
+        if figure.metric and (why := _unknown(figure.metric, by_stem=True)):
+            yield ("figures", index), why
+
+
+def _unknown(metric: str, *, by_stem: bool) -> str | None:
+    """Say why this is not a metric, nor with `by_stem` the stem of several; None if it is."""
+    scope, _, name = metric.partition(".")
+    if entry_of(scope, name) or (by_stem and stem_entry(scope, name)):
+        return None
+    if scope not in CATALOGUE:
+        return f'"{scope}" of "{metric}" is not what metrics are of{did_you_mean(scope, CATALOGUE)}; {_ALL}'
+    known = [n for entry in CATALOGUE[scope] for n in (*entry.names, *([entry.stem] if by_stem else []))]
+    return f'"{metric}" is not a metric{did_you_mean(name, known)}; {_ALL}'
 
 
 def _unshowable(plan: Plan, exact: bool) -> Iterator[tuple[Keys, str]]:

@@ -13,9 +13,9 @@ use crate::traffic::threads::lock;
 
 /// Writes the observations of a flow's connections, which it numbers in the order of their beginnings.
 pub struct Observations {
-    pub flow_id: u32,
-    pub t0_ns: i64,
-    pub records: Arc<Mutex<QuicRecords>>,
+    flow_id: u32,
+    t0_ns: i64,
+    records: Arc<Mutex<QuicRecords>>,
     /// The logs of connections that have just been made.
     pub logs: Logs,
     begun: u32,

@@ -47,14 +47,14 @@ def load_quic(run: RunDir) -> dict[int, Quic]:
     flows = [flow for flow in run.lab.flows if kinds[flow.id].quic] if any(k.quic for k in kinds.values()) else []
     if not flows or run.state("quic_arrivals") is run.state("quic_acks") is StreamState.MISSING:
         return {}
-    acks, arrivals = _acks(run), _arrivals(run)
+    acks, arrivals = _acks(run, [flow.id for flow in flows]), _arrivals(run)
     return {flow.id: _quic(run, flow, acks.get(flow.id), arrivals.get(flow.id)) for flow in flows}
 
 
 def load_logged(run: RunDir) -> dict[int, Sender]:
     """Load the senders that programs logged themselves (qlog), by flow id."""
     flows = [flow for flow in run.lab.flows if flow.logged_datagram_bytes]
-    acks = _acks(run) if flows else {}
+    acks = _acks(run, [flow.id for flow in flows]) if flows else {}
     return {flow.id: _sender(acks[flow.id], flow.logged_datagram_bytes) for flow in flows if flow.id in acks}
 
 
@@ -64,8 +64,9 @@ def load_served(run: RunDir) -> dict[int, Sender]:
     sizes = {flow.id: flow.number("datagram_size_bytes") for flow in run.lab.flows if flow.id in web}
     if not web or not run.has_rows("quic_acks"):
         return {}
-    rows = run.scan("quic_acks").filter(pl.col("flow_id").is_in([n for n in web if web[n].reconnects])).collect()
-    served = {n: _sender(acks, sizes[n]) for n, acks in _acks(run).items() if n in web and not web[n].reconnects}
+    single = [number for number, kind in web.items() if not kind.reconnects]
+    served = {number: _sender(acks, sizes[number]) for number, acks in (_acks(run, single) if single else {}).items()}
+    rows = run.scan("quic_acks").filter(pl.col("flow_id").is_in([n for n in web if n not in single])).collect()
     for (number,), part in rows.partition_by("flow_id", as_dict=True).items():
         served[number] = passing_sender(_passing(part, sizes[number]), quic=True)
     return served
@@ -86,10 +87,12 @@ def _passing(rows: pl.DataFrame, datagram_bytes: int) -> Passing:
     return Passing.of(columns)
 
 
-def _acks(run: RunDir) -> Mapping[int, Columns]:
+def _acks(run: RunDir, flows: Sequence[int]) -> Mapping[int, Columns]:
+    """The rows of these flows, by flow id."""
     wanted = ("flow_id", "time_ns", "event", "acked_bytes", "lost_pkts", "cwnd_bytes", "srtt_ns")
     absent = (pl.col("rtt_ns").fill_null(-1), pl.col("ssthresh_bytes").fill_null(0))
-    frame = run.scan("quic_acks").sort("flow_id", "time_ns", maintain_order=True).select(*wanted, *absent)
+    own = run.scan("quic_acks").filter(pl.col("flow_id").is_in(flows))
+    frame = own.sort("flow_id", "time_ns", maintain_order=True).select(*wanted, *absent)
     return parts_by(frame.collect(), "flow_id")
 
 

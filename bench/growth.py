@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from netwarp.analysis import analyse_run, check_run
+from netwarp.analysis.run.metrics import analyse_run
+from netwarp.analysis.run.validity import check_run
 
 from bench import scenarios
 from bench.command import children_cpu_s, clocked, peak_mb, timed

@@ -42,6 +42,7 @@ STAGES = [
     "values.names",
     "values.constants",
     "values.codecs",
+    "values.size_ranges",
     "values.wire",
     "values.qdisc",
     "values.units",

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
-from netwarp.analysis import analyse_run
+from netwarp.analysis.run.metrics import analyse_run
 from netwarp.store.batches import write_options
 from netwarp.store.result import create_result
 from netwarp.store.run_status import RunStatus

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.analysis import analyse_run, check_run
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.flow.latency import Pings, ping_jitter_ms, ping_losses, pings_in
 from netwarp.analysis.flow.loss_correlation import mean_correlation
 from netwarp.analysis.queue.throughput import loss_pct, utilisation
+from netwarp.analysis.run.metrics import analyse_run
 from netwarp.analysis.run.series import cwnd, ping_rtts, queue_length, rtt, throughput, whole_run
+from netwarp.analysis.run.validity import check_run
 from netwarp.cli.tables import MAX_RUNS, metrics_table
 from netwarp.stats.fairness import jain_index, largest_to_smallest
 from netwarp.stats.weighting import Window, percentile

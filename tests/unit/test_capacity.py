@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from netwarp.analysis import check_run
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.run.capacity import Bound
+from netwarp.analysis.run.validity import check_run
 from netwarp.store.description import End
 from netwarp.store.rundir import open_run
 from synthetic import BOTTLENECK, lab, write_description, write_table

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from netwarp.analysis import analyse_run
 from netwarp.analysis.catalogue.metrics import CATALOGUE, entry_of
+from netwarp.analysis.run.metrics import analyse_run
 from synthetic import write_run
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from netwarp.analysis import check_run
+from netwarp.analysis.run.validity import check_run
 from synthetic import BOTTLENECK, RATE_BPS, SECOND, lab, write_description, write_table
 
 RED = "limit 400000 min 30000 max 90000 avpkt 1500 burst 30 bandwidth 10mbit probability 0.1"

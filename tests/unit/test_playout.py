@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from netwarp.analysis import analyse_run
+from netwarp.analysis.run.metrics import analyse_run
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.stats.e_model import equipment_impairment, mean_opinion_score, rating
 from scenario_texts import replaced

@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from netwarp.analysis import analyse_run, check_run
+from netwarp.analysis.run.metrics import analyse_run
+from netwarp.analysis.run.validity import check_run
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.description import describe
 from netwarp.store.documents import RunDocument, checked

@@ -6,7 +6,6 @@ A study offers the needs of its views, such as axes and records, beside these (`
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from netwarp.analysis.catalogue.metrics import CATALOGUE, entry_of, stem_entry
 from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError, did_you_mean
 from netwarp.scenario.load.loader import problems_at
@@ -49,6 +48,9 @@ def _unknown_metrics(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
 
 def _unknown(metric: str, *, by_stem: bool) -> str | None:
     """Say why this is not a metric, nor with `by_stem` the stem of several; None if it is."""
+    # Only for what names metrics: this is in the way of the first machine's start.
+    from netwarp.analysis.catalogue.metrics import CATALOGUE, entry_of, stem_entry
+
     scope, _, name = metric.partition(".")
     if entry_of(scope, name) or (by_stem and stem_entry(scope, name)):
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Axis, Entry, entry
-from netwarp.analysis.flow.completions import SIZES
+from netwarp.values.size_ranges import SIZES
 
 _SPREAD = "mean, percentiles and maximum of "
 _SLOWDOWN = Axis("slowdown")

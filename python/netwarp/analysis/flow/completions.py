@@ -3,7 +3,6 @@ the load that they offer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,8 @@ from netwarp.stats import censoring
 from netwarp.stats.censoring import Durations
 from netwarp.stats.weighting import Window
 from netwarp.store.empty_path import EmptyPath
+from netwarp.values.size_ranges import SIZES
 
-SIZES: dict[str, tuple[float, float]] = {
-    "to_10kb": (0, 10e3),
-    "10kb_to_100kb": (10e3, 100e3),
-    "100kb_to_1mb": (100e3, 1e6),
-    "above_1mb": (1e6, inf),
-}
-"""Ranges of sizes in bytes, without the smaller bound and with the larger one, by their part in names of metrics."""
 _PERCENTILES = (50, 95, 99)
 
 

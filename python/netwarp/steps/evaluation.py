@@ -90,7 +90,7 @@ def evaluate(
     summary = summarise(result, reported=execution.done)
     if execution.interrupted:
         return Study(result, execution, summary, (), ())
-    checked = check_expectations(summary, scenario.expect)
+    checked = check_expectations(summary, scenario.expectations)
     figures, views = _shown(result, scenario, summary, plots, console)
     study = Study(result, execution, summary, tuple(checked), figures, views)
     return _with_page(study, scenario, plots, console) if page else study
@@ -110,7 +110,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
             on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
         figures, views = _shown(result, scenario, summary, plots, console)
-        checked = tuple(check_expectations(summary, scenario.expect))
+        checked = tuple(check_expectations(summary, scenario.expectations))
         return _with_page(Study(result, Execution(), summary, checked, figures, views), scenario, plots, console)
 
 
@@ -118,7 +118,7 @@ def open_study(directory: Path) -> Study:
     """Open an old result as it is: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
     result = Result(open_verified(directory).path)
     summary = result.summary()
-    checked = tuple(check_expectations(summary, scenario_of(result).expect))
+    checked = tuple(check_expectations(summary, scenario_of(result).expectations))
     figures = tuple(sorted(result.plots.glob("*.png")))
     return Study(result, Execution(kept=[run.id for run in result.planned]), summary, checked, figures)
 

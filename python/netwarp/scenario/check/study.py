@@ -13,7 +13,7 @@ from typing import Any
 from netwarp.flows import kind_of
 from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.model import INTERVAL, Expectation, Scenario
+from netwarp.scenario.model import INTERVAL, TUNER, Expectation, Scenario
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
@@ -184,6 +184,9 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario, overri
         known, why = scenario.seeds, f"seed {value} is not among the scenario's seeds"
     elif key in scenario.sweep:
         known, why = scenario.sweep[key], f'the axis "{key}" never has the value {value!r}'
+    elif key == TUNER and not any(TUNER in case.set for case in scenario.cases):
+        known = ["default", *scenario.tuners]
+        why = f'there is no tuner "{value}"{did_you_mean(str(value), map(str, known))}'
     else:
         choices = ["name", "case", "seed", *scenario.sweep]
         known, why = [], f'"{key}" selects nothing; use name, case, seed or a swept path{did_you_mean(key, choices)}'

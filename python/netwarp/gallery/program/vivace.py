@@ -18,7 +18,10 @@ STEP = 1.0
 BOUND, BOUND_MORE = 0.05, 0.1
 """ω0 and δ, as shares of the rate: the largest change, and what each further one in the same direction adds."""
 FLAT = 0.01
-"""RTT gradients closer to 0 count as 0 (section 4.3)."""
+"""RTT gradients below this count as 0: small ones (section 4.3), and negative ones, as in the authors' program.
+
+If a falling RTT earned utility, a lower rate would look better for as long as a queue drains, and the rate would fall
+far below the link's."""
 PACKETS = 50
 """The fewest packets in a monitoring interval: with fewer, a single loss outweighs all else."""
 LOWEST_MBPS = 0.1

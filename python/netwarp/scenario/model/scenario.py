@@ -156,7 +156,7 @@ class Scenario(Model):
 
     @property
     def expectations(self) -> tuple[Expectation, ...]:
-        """What it expects, without conditions on `run.tuner` that its runs meet because no sweep varies the tuner."""
+        """The expectations, without conditions on `run.tuner` that all runs meet because no sweep varies the tuner."""
         if TUNER in self.sweep:
             return self.expect
         return tuple(one.model_copy(update={"where": self._without_tuner(one.where)}) for one in self.expect)

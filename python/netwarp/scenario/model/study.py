@@ -90,7 +90,8 @@ class Case(Model):
 
 Scalar = str | int | float | bool
 Selection = dict[str, Scalar | tuple[Scalar, ...]]
-"""A choice of results: `name`, `case`, `seed`, `run.tuner` or a swept path, and its value or a list of alternative values."""
+"""A choice of results: `name`, `case`, `seed`, `run.tuner` or a swept path, and its value or a list of
+alternatives."""
 
 
 class Expectation(Model):

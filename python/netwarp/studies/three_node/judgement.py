@@ -1,7 +1,8 @@
 """The rule by which a claim is judged from several seeds, which is stated only here.
 
-A claim names places: rows of the study, pairs of rows, or all rows over which two columns correlate. A place is **settled** if its rows were run with at least
-MIN_SEEDS seeds, as many as the study repeated each row. A pair is compared seed by seed.
+A claim names places: rows of the study, pairs of rows, or all rows over which two columns correlate. A place is
+**settled** if its rows were run with at least MIN_SEEDS seeds, as many as the study repeated each row. A pair is
+compared seed by seed.
 
 - The claim **holds** if every place is settled and its value is between the claim's bounds for every seed.
 - It **does not hold** if there is a settled place whose value is outside the bounds for every seed.

@@ -683,7 +683,7 @@ def test_no_name_looks_like_an_option() -> None:
 
 def test_an_expectation_can_name_the_tuner_that_no_sweep_varies() -> None:
     """It is about the tuner in use; with another one it is about none of the runs."""
-    for given, condition in (((), None), (("run.tuner=small-buffers",), "default")):
-        expected = load_scenario("tcp-vs-udp", given).expectations
+    for set_to, condition in (((), None), (("run.tuner=small-buffers",), "default")):
+        expected = load_scenario("tcp-vs-udp", set_to).expectations
         alone = [one.where for one in expected if one.where.get("case") == "TCP alone"]
         assert [where.get("run.tuner") for where in alone] == [condition, condition]

@@ -251,19 +251,20 @@ tables! {
         start_ns: i64 = Int64Builder, false, "ns", "when it started, from t0";
         connect_ns: Option<i64> = Int64Builder, true, "ns", "when it was connected; absent if it never was, or has no connection";
         end_ns: i64 = Int64Builder, false, "ns", "when it ended, from t0";
-        sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload handed to the kernel; absent if nothing counted it (command)";
+        sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload handed to the kernel; of `quic_datagrams` the data of `sent_pkts`; absent if nothing counted it (command)";
         received_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that arrived; absent if nothing counted it (command)";
         retransmits: Option<u32> = UInt32Builder, true, "packets", "retransmitted in all";
         rwnd_limited_us: Option<u64> = UInt64Builder, true, "µs", "time limited by the receiver's window";
         sndbuf_limited_us: Option<u64> = UInt64Builder, true, "µs", "time limited by the send buffer";
         busy_us: Option<u64> = UInt64Builder, true, "µs", "time with data to send or unacknowledged";
         error: Option<&'r str> = StringBuilder, true, "", "what went wrong; absent if nothing did";
-        sent_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams or echo requests sent";
+        sent_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams or echo requests sent; of `quic_datagrams` those that were due, without those that still waited at the end";
         received_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived, each counted once (UDP generators)";
         duplicate_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived again (UDP generators)";
         reordered_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived after a later one (RFC 4737, UDP generators)";
         jitter_us: Option<f64> = Float64Builder, true, "µs", "interarrival jitter at the receiver's end (RFC 3550, UDP generators)";
         received_in_ns: Option<i64> = Int64Builder, true, "ns", "how long payload arrived, by the receiver's own clock (iperf3)";
+        unsent_pkts: Option<u64> = UInt64Builder, true, "packets", "of `sent_pkts`, those that the sender's backlog dropped before they could leave (quic_datagrams)";
     }
     /// `pings.arrows`: one echo request (agent).
     pings {

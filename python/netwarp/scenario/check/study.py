@@ -90,19 +90,25 @@ def _check_cases(
                     yield where, f'the sweep sets "{axis}" as well; a case sets what is not swept'
 
 
+def without_scope(metric: str) -> str | None:
+    """Say that a metric does not begin with a scope; None if it does."""
+    scope, dot, name = metric.partition(".")
+    if dot and name and scope in SCOPES:
+        return None
+    meant = did_you_mean(metric, [f"{one}.{name}" for one in SCOPES]) if dot and name else ""
+    return (
+        f'"{metric}" is not a metric{meant}; write scope and name, such as "flow.goodput_mbps"; scopes are '
+        f"{', '.join(SCOPES)}"
+    )
+
+
 def check_expectation(
     expectation: Expectation, scenario: Scenario, overridden: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Check an expectation of a scenario; each finding is a field and a sentence."""
-    scope, dot, metric = expectation.metric.partition(".")
-    if not dot or not metric or scope not in SCOPES:
-        yield (
-            "metric",
-            (
-                f'"{expectation.metric}" is not a metric; write scope and name, such as "flow.goodput_mbps"; '
-                f"scopes are {', '.join(SCOPES)}"
-            ),
-        )
+    scope = expectation.metric.partition(".")[0]
+    if why := without_scope(expectation.metric):
+        yield "metric", why
     yield from _check_kind(expectation, scenario, overridden)
     for field, selection in [("where", expectation.where), *(("ascending", step) for step in expectation.ascending)]:
         for key, value in selection.items():

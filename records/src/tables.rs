@@ -299,7 +299,7 @@ tables! {
     /// `quic_acks.arrows`: one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it (agent, exact, where there are QUIC flows; a program's own qlog).
     quic_acks {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
-        connection: Option<u32> = UInt32Builder, true, "", "the connection's number in the flow, from 0; absent: the flow's only one";
+        connection: Option<u32> = UInt32Builder, true, "", "the connection's number in the flow, from 0; of `http` with `zero_rtt` the first two are those that fetched tickets; absent: the flow's only one";
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         event: u8 = UInt8Builder, false, "", "0 an acknowledgement, 1 a loss that did not lower the window, mostly since one of the same round trip has done so, 2 a loss, or an ECN mark, that lowered the window, 3 persistent congestion, which lowered it to its minimum";
         cwnd_bytes: u64 = UInt64Builder, false, "bytes", "congestion window, of UDP payload";

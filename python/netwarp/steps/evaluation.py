@@ -253,9 +253,7 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
         run.write_status(before["status"], before.get("reason"), **facts)
 
 
-def _shown(
-    result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
-) -> _Drawn:
+def _shown(result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console) -> _Drawn:
     """Draw the figures, and write the scenario's views; return both; empty if no run has measured anything."""
     if summary["value"].is_null().all():
         return _Drawn()

@@ -183,7 +183,13 @@ QUIC_ACKS = Table(
     "agent, exact, where there are QUIC flows; a program's own qlog",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
-        column("connection", "u32?", "", "the connection's number in the flow, from 0; absent: the flow's only one"),
+        column(
+            "connection",
+            "u32?",
+            "",
+            "the connection's number in the flow, from 0; of `http` with `zero_rtt` the first two are those that fetched "
+            "tickets; absent: the flow's only one",
+        ),
         TIME,
         column("event", "u8", "", listed_codes(QUIC_EVENTS)),
         column("cwnd_bytes", "u64", "bytes", "congestion window, of UDP payload"),

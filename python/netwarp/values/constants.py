@@ -39,8 +39,8 @@ QUIC_OVERHEAD_BYTES = 28
 stream ID, tag of 16 bytes (RFC 9000, sections 17.3 and 19.8; RFC 9001, section 5.3)."""
 
 QUIC_DATAGRAM_OVERHEAD_BYTES = 27
-"""The least overhead of a packet with one unreliable datagram, without its length: flags, connection ID of 8 bytes, packet
-number, frame type, tag of 16 bytes (RFC 9221, section 4)."""
+"""The least overhead of a packet with one unreliable datagram, without its length: flags, connection ID of 8 bytes,
+packet number, frame type, tag of 16 bytes (RFC 9221, section 4)."""
 
 QUIC_DATAGRAM_RESERVE_BYTES = 38
 """The room that quinn keeps free beside the largest datagram: as above, with a packet number of 4 bytes and a length

@@ -378,7 +378,10 @@ pub mod tests {
         });
         let mut counted = 0;
         let sent = send_all(&mut Full(12), 10, &batch, |sent| counted += sent.len());
-        assert_eq!(sent.map_err(|e| e.to_string()), Err("no buffer space".to_owned()));
+        assert_eq!(
+            sent.map_err(|e| e.to_string()),
+            Err("no buffer space".to_owned())
+        );
         assert_eq!(counted, 2);
         let all = send_all(&mut Full(99), 10, &batch, |_| {});
         assert_eq!(all.ok(), Some(13));

@@ -103,8 +103,8 @@ class QuicDatagramsFlow(QuicConnectionFlow):
         if made > _MOST_DATAGRAMS:
             yield (
                 "rate",
-                f"these are {made:,} datagrams of {size} bytes, and a flow has at most {_MOST_DATAGRAMS:,}; lower the rate, "
-                "raise `message_size`, or shorten the flow (`duration`)",
+                f"these are {made:,} datagrams of {size} bytes, and a flow has at most {_MOST_DATAGRAMS:,}; lower the "
+                "rate, raise `message_size`, or shorten the flow (`duration`)",
             )
 
     @property

@@ -108,8 +108,8 @@ FLOWS = Table(
             "sent_pkts",
             "u64?",
             "packets",
-            "datagrams or echo requests sent; of `quic_datagrams` those that were due, without those that still waited at "
-            "the end",
+            "datagrams or echo requests sent; of `quic_datagrams` those that were due, without those that still "
+            "waited at the end",
         ),
         column("received_pkts", "u64?", "packets", "datagrams that arrived, each counted once (UDP generators)"),
         column("duplicate_pkts", "u64?", "packets", "datagrams that arrived again (UDP generators)"),
@@ -187,8 +187,8 @@ QUIC_ACKS = Table(
             "connection",
             "u32?",
             "",
-            "the connection's number in the flow, from 0; of `http` with `zero_rtt` the first two are those that fetched "
-            "tickets; absent: the flow's only one",
+            "the connection's number in the flow, from 0; of `http` with `zero_rtt` the first two are those that "
+            "fetched tickets; absent: the flow's only one",
         ),
         TIME,
         column("event", "u8", "", listed_codes(QUIC_EVENTS)),

@@ -232,10 +232,7 @@ mod tests {
 
     #[test]
     fn a_backlog_has_room_for_whole_datagrams() -> Result<()> {
-        assert_eq!(
-            buffer_bytes(&fields(Some(1)))?,
-            2 * (1000 + ENTRY_BYTES)
-        );
+        assert_eq!(buffer_bytes(&fields(Some(1)))?, 2 * (1000 + ENTRY_BYTES));
         for (message_size_bytes, backlog_bytes) in [(1000, 999), (15, 999)] {
             let fields = QuicDatagramsFields {
                 message_size_bytes,

@@ -126,6 +126,11 @@ impl Sender {
             let until = more_ns.map(|at_ns| now + self.left(at_ns));
             self.driver.wait(until)?;
         }
+        if !is_closing && let Some(connection) = self.driver.connection(number) {
+            // The run's end: what has become due by now counts, though it does not leave.
+            self.outgoing.fill(connection, since(self.t0_ns))?;
+            self.outgoing.count(connection, &mut lock(&self.account));
+        }
         Ok(())
     }
 

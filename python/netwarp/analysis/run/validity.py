@@ -122,9 +122,9 @@ def flow_silence(
         if path is None or lasted_ns > path.crossings_ns(path.mtu + ETHERNET_HEADER_BYTES):
             return f"flow {flow.name} never connected"
         return (
-            f"flow {flow.name} ended {format_duration(lasted_ns)} after its start, before its handshake could: this takes "
-            f"at least a round trip, and the delays of its path alone are {format_duration(path.round_trip_ns)}; let it "
-            "last longer"
+            f"flow {flow.name} ended {format_duration(lasted_ns)} after its start, before its handshake could: this "
+            "takes at least a round trip, and the delays of its path alone are "
+            f"{format_duration(path.round_trip_ns)}; let it last longer"
         )
     if flow.transport == "icmp":
         return None if flow.id in replies else f"flow {flow.name} got no reply"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -333,3 +335,12 @@ def test_a_backlog_drops_the_oldest(runs: Runs) -> None:
     # 20 datagrams of the backlog, 100 in the queue, and the path.
     assert isinstance(waits, int)
     assert waits / MS < 5 + 1 + 121 * ms(size + DATAGRAM + OUTER) + 20 * ms(size + DATAGRAM + OUTER) * 1.5
+
+
+def test_figures_that_cannot_be_drawn_are_named(tmp_path: Path) -> None:
+    text = pair(quic(), duration="1s").replace("[run]", 'figures = [{ metric = "flow.mos" }, "nothing"]\n[run]', 1)
+    (tmp_path / "scenario.toml").write_text(text)
+    answer = netwarp("run", tmp_path / "scenario.toml", "-o", tmp_path / "result")
+    assert answer.code == 0
+    assert "a figure was not drawn: no run that counts has flow.mos note:" in answer.words
+    assert "a figure was not drawn: there is no figure nothing" in answer.words

@@ -58,8 +58,9 @@ at = "UNTILns"
 link = "bottleneck"
 loss = "0%"
 """
-_MARGIN_NS = 1000
-"""Less than half of the time between two ACKs."""
+_ACK_NS = 66 * 8 * 100
+"""Transmission time of an ACK at 10 Mbit/s. It is lost if all packets are lost while a part of it leaves, at the time
+when its last bit has left (docs/wires.md)."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,9 @@ def plant(number: int, place: Path) -> Try:
         what = f"queue of {limit} and {limit + 1}, {control}, seed {seed}"
     else:
         left_ns = _some_ack(first, chance)
-        loss = _LOSS.replace("FROM", str(left_ns - _MARGIN_NS)).replace("UNTIL", str(left_ns + _MARGIN_NS))
+        loss = _LOSS.replace("FROM", str(left_ns)).replace("UNTIL", str(left_ns + 1))
         second = text.replace("LIMIT", str(limit)) + loss
-        expected = {"kind": "drop", "place": "bottleneck:h2", "time_ns": left_ns}
+        expected = {"kind": "drop", "place": "bottleneck:h2", "time_ns": left_ns + _ACK_NS}
         what = f"an ACK lost at {left_ns} ns, queue of {limit}, {control}, seed {seed}"
     _run(second, seed, place / "b")
     answer = _netwarp("explain", place / "a", place / "b", "--json", "--format", "svg")

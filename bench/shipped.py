@@ -26,7 +26,7 @@ def shipped(place: Path) -> Iterator[Row]:
     place.mkdir()
     for name in sorted(set(shipped_scenarios()) - {*OWN_SEEDS, *OWN_KERNELS}):
         seconds = clocked("run", name, "--seeds", str(SEEDS), "--no-plots", "-o", str(place / name), codes=(0, 1))
-        expected = load_scenario(name).expect
+        expected = load_scenario(name).expectations
         checked = check_expectations(open_result(place / name).summary(), expected)
         shutil.rmtree(place / name)  # coexistence alone writes tens of gigabytes
         met = sum(one.judgement is Judgement.MET for one in checked)

@@ -251,19 +251,20 @@ tables! {
         start_ns: i64 = Int64Builder, false, "ns", "when it started, from t0";
         connect_ns: Option<i64> = Int64Builder, true, "ns", "when it was connected; absent if it never was, or has no connection";
         end_ns: i64 = Int64Builder, false, "ns", "when it ended, from t0";
-        sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload handed to the kernel; absent if nothing counted it (command)";
+        sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload handed to the kernel; of `quic_datagrams` the data of `sent_pkts`; absent if nothing counted it (command)";
         received_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that arrived; absent if nothing counted it (command)";
         retransmits: Option<u32> = UInt32Builder, true, "packets", "retransmitted in all";
         rwnd_limited_us: Option<u64> = UInt64Builder, true, "µs", "time limited by the receiver's window";
         sndbuf_limited_us: Option<u64> = UInt64Builder, true, "µs", "time limited by the send buffer";
         busy_us: Option<u64> = UInt64Builder, true, "µs", "time with data to send or unacknowledged";
         error: Option<&'r str> = StringBuilder, true, "", "what went wrong; absent if nothing did";
-        sent_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams or echo requests sent";
+        sent_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams or echo requests sent; of `quic_datagrams` those that were due, without those that still waited at the end";
         received_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived, each counted once (UDP generators)";
         duplicate_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived again (UDP generators)";
         reordered_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived after a later one (RFC 4737, UDP generators)";
         jitter_us: Option<f64> = Float64Builder, true, "µs", "interarrival jitter at the receiver's end (RFC 3550, UDP generators)";
         received_in_ns: Option<i64> = Int64Builder, true, "ns", "how long payload arrived, by the receiver's own clock (iperf3)";
+        unsent_pkts: Option<u64> = UInt64Builder, true, "packets", "of `sent_pkts`, those that the sender's backlog dropped before they could leave (quic_datagrams)";
     }
     /// `pings.arrows`: one echo request (agent).
     pings {
@@ -298,7 +299,7 @@ tables! {
     /// `quic_acks.arrows`: one acknowledgement that a QUIC sender processed, or a loss that it found, and its state after it (agent, exact, where there are QUIC flows; a program's own qlog).
     quic_acks {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
-        connection: Option<u32> = UInt32Builder, true, "", "the connection's number in the flow, from 0; absent: the flow's only one";
+        connection: Option<u32> = UInt32Builder, true, "", "the connection's number in the flow, from 0; of `http` with `zero_rtt` the first two are those that fetched tickets; absent: the flow's only one";
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         event: u8 = UInt8Builder, false, "", "0 an acknowledgement, 1 a loss that did not lower the window, mostly since one of the same round trip has done so, 2 a loss, or an ECN mark, that lowered the window, 3 persistent congestion, which lowered it to its minimum";
         cwnd_bytes: u64 = UInt64Builder, false, "bytes", "congestion window, of UDP payload";

@@ -57,6 +57,18 @@ def arrivals_of(run: RunDir, name: str) -> dict[int, list[int]]:
     return {int(sequence): list(times) for sequence, times in rows.iter_rows()}
 
 
+def in_order_ns(due_ns: Numbers, took_ns: Numbers) -> Numbers:
+    """When frames arrive that are due at these times and took so long to leave.
+
+    One that would overtake arrives behind the one in front, after this time.
+    """
+    found, last = [], -(2**62)
+    for due, took in zip(due_ns.tolist(), took_ns.tolist(), strict=True):
+        last = max(due, last + took)
+        found.append(last)
+    return np.array(found, np.int64)
+
+
 def last_bits_ns(begin_ns: int, sizes: Sequence[int], rates: Sequence[tuple[int, int]]) -> list[int]:
     """When the last bit of each frame of a busy period leaves, up to the next whole nanosecond.
 

@@ -387,6 +387,19 @@ def test_the_content_of_a_program_and_of_its_files_is_in_the_id(tmp_path: Path) 
     assert len(ids) == 4
 
 
+def test_vivace_fills_a_slow_link_without_filling_its_queue(tmp_path: Path) -> None:
+    """At 10 Mbit/s an interval of 50 packets is longer than the RTT, so that most ACKs of an interval are for its own
+    packets. A rate that was judged by another one's ACKs, or by a draining queue, leaves a fifth of the link free."""
+    link = {"links.bottleneck.queue": "pfifo limit 100", "duration": "20s"}
+    made = nw.run(
+        "bufferbloat", set={"flows.bulk.cc": "program:vivace.py", **link}, output=tmp_path / "result", quiet=True
+    )
+    (goodput,) = made.summary.filter(metric="goodput_mbps", name="bulk")["value"]
+    (drops,) = made.summary.filter(metric="drops", scope="queue", name="bottleneck:r1")["value"]
+    assert goodput > 8.8
+    assert drops == 0
+
+
 @pytest.mark.nightly
 def test_vivace_does_what_its_utility_says(tmp_path: Path) -> None:
     """A full link with a short queue, a fair half, and random losses, as its scenario expects of one seed."""

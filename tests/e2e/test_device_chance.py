@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from e2e_devices import DEVICE, MS, arrivals_of, draws, frames_of, happens, seed_of, wire
+from e2e_devices import DEVICE, MS, arrivals_of, draws, frames_of, happens, in_order_ns, seed_of, wire
 from e2e_runs import Runs
 from e2e_traffic import FORWARD, flow, pair
 from netwarp.store.codes import Place
@@ -110,7 +110,7 @@ def test_jitter_is_exact_and_keeps_the_order(runs: Runs, shape: str) -> None:
         table = distribution(shape)
         off = [int(table[len(table) * int(number) // 2**32] * jitter_ns / 8192) for number in drawn]
     ends_ns = frames.left_ns + frames.size_bytes * 800
-    expected = np.maximum.accumulate(ends_ns + 5 * MS + np.array(off))
+    expected = in_order_ns(ends_ns + 5 * MS + np.array(off), frames.size_bytes * 800)
     arrived = arrivals_of(run, "cbr")
     there = [index for index, number in enumerate(frames.sequence) if int(number) in arrived]
     assert [arrived[int(frames.sequence[index])][0] for index in there] == expected[there].tolist()

@@ -14,7 +14,7 @@ from e2e_traffic import FORWARD, flow, packets_of, pair, values
 
 SCTP = 132
 CAPTURE = '[record]\ncaptures = [{ at = "wire:h1" }]\n'
-SYN, ACK, ECE, CWR = 0x02, 0x10, 0x40, 0x80
+SYN, PSH, ACK, ECE, CWR = 0x02, 0x08, 0x10, 0x40, 0x80
 EF, ECT_0, ECN_BITS = 46, 2, 3
 UNFRAGMENTED = ('rate = "1mbit"', "packet_size = 1000")
 """The default size is that of IPv4; over IPv6 such a datagram is two fragments, of which one has no ports."""
@@ -203,7 +203,10 @@ def test_without_delayed_acks_every_segment_is_acknowledged(runs: Runs, given: s
     later = [p for p in packets if p.time_ns > 2 * 10**9]
     data = sum(p.payload_bytes > 0 for p in later)
     answers = sum(p.source_port == 5001 for p in later)
-    assert data / answers == pytest.approx(per_ack, rel=0.02), "a connection begins without delayed ACKs"
+    # A segment with PSH is acknowledged at once if the program has read all in front of it (tcp_cleanup_rbuf()).
+    pushed = sum(p.payload_bytes > 0 and bool(p.flags & PSH) for p in later)
+    assert pushed < data / 10
+    assert data / per_ack - 2 <= answers <= data / per_ack + (pushed if per_ack == 2 else 0) + 2
 
 
 def test_any_other_option_is_passed_on(runs: Runs) -> None:

@@ -131,8 +131,10 @@ def test_datagrams_that_come_twice_take_losses_of_iperf3_back(runs: Runs) -> Non
     assert max(one["sum"]["lost_packets"] for one in told["intervals"]) > 2**63
     total = told["end"]["sum"]
     assert 0 < total["lost_packets"] < total["packets"] / 10
-    # But for the last interval or two of 50, which end after the run.
-    assert values(run, "udp")["loss_pct"] == pytest.approx(100 * total["lost_packets"] / total["packets"], rel=0.05)
+    # But for the last interval or two of 50, which end after the run: of their some 70 datagrams no more than 12 are
+    # lost or come twice (6 % each: in 999 of 1000 samples).
+    lost_pct = 100 * total["lost_packets"] / total["packets"]
+    assert values(run, "udp")["loss_pct"] == pytest.approx(lost_pct, abs=100 * 12 / total["packets"])
 
 
 def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:

@@ -23,7 +23,7 @@ def attribute(kind, value):
     return struct.pack("HH", len(value) + 4, kind) + value + bytes(-len(value) % 4)
 parms = struct.pack("IIIBBBB", 400000, 30000, 90000, 5, 20, 10, 4)
 options = attribute(1, parms) + attribute(2, bytes(256)) + attribute(3, struct.pack("I", 2**32 // 10))
-body = struct.pack("BxxxiIII", 0, 11, 0x100000, 0x10001, 0) + attribute(1, b"red\\0") + attribute(2, options)
+body = struct.pack("BxxxiIII", 0, 11, 0x100000, 0xFFFFFFFF, 0) + attribute(1, b"red\\0") + attribute(2, options)
 netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
 netlink.send(struct.pack("IHHII", len(body) + 16, 36, 5, 1, 0) + body)
 print("errno", -struct.unpack_from("i", netlink.recv(4096), 16)[0])
@@ -169,7 +169,7 @@ def after_an_overload(queue: str) -> str:
     """Ten times the link's rate for a third of a second, nothing for six, then a fifth of it: hardly anything waits."""
     before = flow("before", "poisson", 'rate = "100mbit"', 'duration = "300ms"')
     after = flow("after", "poisson", 'rate = "2mbit"', 'start = "7s"', 'duration = "8s"')
-    return pair(before + after, queue=queue, duration="16s", router=True)
+    return pair(before + after, queue=queue, link='wire = "netem"', duration="16s", router=True)
 
 
 def fates_after(run: RunDir) -> list[int]:

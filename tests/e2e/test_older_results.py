@@ -79,10 +79,14 @@ def test_flows_have_figures_of_metrics_exports_and_a_first_difference(kept: Path
 
 def test_they_are_repeated_by_this_version_with_the_maker_named_if_it_is_another(kept: Path) -> None:
     for name in ("flows", "exec"):
-        done = netwarp("rerun", kept / name, "--json", *(("--read", "/") if name == "exec" else ()))
+        own = ("--read", "/") if name == "exec" else ("-o", kept / "again")
+        done = netwarp("rerun", kept / name, "--json", *own)
         assert done.code in (0, 1), done.err
         found = json.loads(done.out)
         assert len(found["runs"]) == len(list((kept / name / "runs").iterdir()))
         assert bool(found["changed"]) == ("changed since the result was made" in done.words)
+    for run in (kept / "again" / "runs").iterdir():
+        lab = json.loads((run / "run.json").read_text())["lab"]
+        assert not any(link["device"] for link in lab["links"]), "its links were netem's, when that was the default"
     assert netwarp("rerun", kept / "imported").code == 2, "measurements are not repeated"
     shutil.rmtree(kept / "exec")

@@ -116,10 +116,19 @@ def test_it_is_what_tc_prints(runs: Runs, queue: str) -> None:
         assert value_at(states.whole(name), 4) == float(number), name
         found[name] = int(number)
     assert any(found.values()), found
-    (tokens,) = re.findall(r"tokens: (-?\d+) ctokens: ", printed[printed.index("class htb", printed.index(kind)) :])[
-        -1:
-    ]
-    (class_,) = states.classes("htb", "tokens_ns").values()
+
+
+def on_netem(text: str) -> str:
+    """The dumbbell, whose bottleneck is of netem, with a shaper above its queue."""
+    return text.replace('delay = "10ms"\n', 'delay = "10ms"\nwire = "netem"\n', 1)
+
+
+def test_netems_shaper_is_what_tc_prints(runs: Runs) -> None:
+    text = dumbbell(duration="5s", queue="pfifo limit 10", flows=BULK + 'duration = "3s"\n' + TC)
+    run = runs(sampled(on_netem(text)))
+    printed = (run.path / "tc-client.out").read_text()
+    (tokens,) = re.findall(r"tokens: (-?\d+) ctokens: ", printed)
+    (class_,) = states_of(run).classes("htb", "tokens_ns").values()
     assert value_at(class_, 4) == 64 * int(tokens), "in ticks of 64 ns"
 
 
@@ -302,7 +311,7 @@ def test_dualpi2_couples_both_queues_by_what_it_reports(runs: Runs) -> None:
     assert states.whole("delay_l_us")["value"].mean() < 1000  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("wire", ["", 'wire = "device"\n'])
+@pytest.mark.parametrize("wire", ['wire = "netem"\n', ""])
 def test_the_average_of_red_is_the_one_it_drops_by(runs: Runs, wire: str) -> None:
     """Not one packet is dropped early below min, and all are from max on; the kernel counts as many drops.
 
@@ -329,5 +338,5 @@ def test_the_average_of_red_is_the_one_it_drops_by(runs: Runs, wire: str) -> Non
 
 
 def test_a_queue_that_reports_nothing_has_no_rows(runs: Runs) -> None:
-    run = runs(sampled(dumbbell(duration="1s", queue="pfifo limit 10")))
+    run = runs(sampled(on_netem(dumbbell(duration="1s", queue="pfifo limit 10"))))
     assert set(states_of(run).rows["kind"]) == {"htb"}

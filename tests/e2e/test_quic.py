@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -259,6 +261,45 @@ def test_without_a_rate_datagrams_fill_the_link(runs: Runs, cc: str) -> None:
     size = FULL - 38
     payload = 10 * size / (size + DATAGRAM + OUTER)
     assert values(run, "media")["goodput_mbps"] == pytest.approx(payload, rel=0.02)
+    assert account(run, "media")["unsent_pkts"] == 0
+
+
+@pytest.mark.parametrize("rate", ["20mbit", "1gbit", "20gbit"])
+def test_a_rate_above_the_paths_is_carried_as_far_as_the_path_can(runs: Runs, rate: str) -> None:
+    """Datagrams leave when the path lets them, however many are due: the backlog drops those that are too many."""
+    text = pair(datagrams(f'rate = "{rate}"', 'backlog = "50kB"'), delay="10ms", queue="pfifo limit 200", router=True)
+    run = runs(text)
+    totals, rows = account(run, "media"), received(run)
+    size = FULL - 38
+    payload = 10 * size / (size + DATAGRAM + OUTER)
+    assert values(run, "media")["goodput_mbps"] == pytest.approx(payload, rel=0.05)
+    interval_ns = size * 8 * SECOND / RATES[rate]
+    due = (2 * SECOND - totals["connect_ns"]) / interval_ns
+    waiting = 50_000 // size
+    assert totals["sent_pkts"] == pytest.approx(due, abs=waiting + 2)
+    left = totals["sent_pkts"] - totals["unsent_pkts"]
+    assert left - rows.height == pytest.approx(packets_of(run, "media").filter(fate=1).height, abs=220)
+    numbers = rows["sequence"].to_numpy()
+    due_ns = totals["connect_ns"] + np.floor(numbers * interval_ns)
+    assert np.abs(rows["sent_ns"].to_numpy() - due_ns).max() <= 1, "each has the instant at which it was due"
+
+
+RATES = {"20mbit": 20e6, "1gbit": 1e9, "20gbit": 20e9}
+
+
+def test_datagrams_under_way_at_the_end_are_not_lost(runs: Runs) -> None:
+    """The queue grows until the run's end, and drops nothing."""
+    run = runs(pair(datagrams(), queue="pfifo limit 10000", delay="20ms", router=True))
+    assert packets_of(run, "media").filter(fate=1).is_empty()
+    assert values(run, "media")["loss_pct"] == 0
+
+
+def test_a_flow_that_is_shorter_than_its_handshake_says_so(tmp_path_factory: pytest.TempPathFactory) -> None:
+    status = _status(pair(datagrams('duration = "30ms"'), delay="20ms", duration="1s"), tmp_path_factory)
+    assert (
+        "flow media ended 30ms after its start, before its handshake could: this takes at least a round trip, and the "
+        "delays of its path alone are 40ms"
+    ) in str(status["reason"])
 
 
 def test_lost_datagrams_are_those_that_the_queue_dropped(runs: Runs) -> None:
@@ -294,3 +335,12 @@ def test_a_backlog_drops_the_oldest(runs: Runs) -> None:
     # 20 datagrams of the backlog, 100 in the queue, and the path.
     assert isinstance(waits, int)
     assert waits / MS < 5 + 1 + 121 * ms(size + DATAGRAM + OUTER) + 20 * ms(size + DATAGRAM + OUTER) * 1.5
+
+
+def test_figures_that_cannot_be_drawn_are_named(tmp_path: Path) -> None:
+    text = pair(quic(), duration="1s").replace("[run]", 'figures = [{ metric = "flow.mos" }, "nothing"]\n[run]', 1)
+    (tmp_path / "scenario.toml").write_text(text)
+    answer = netwarp("run", tmp_path / "scenario.toml", "-o", tmp_path / "result")
+    assert answer.code == 0
+    assert "a figure was not drawn: no run that counts has flow.mos note:" in answer.words
+    assert "a figure was not drawn: there is no figure nothing" in answer.words

@@ -111,7 +111,7 @@ def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
         busy = [row["value"] for row in rows if row["metric"] == "utilisation" and row["name"] in SENT_INTO]
         assert min(busy) > 0.5
     else:
-        checked = check_expectations(open_result(tmp_path / "r").summary(), load_scenario(name).expect)
+        checked = check_expectations(open_result(tmp_path / "r").summary(), load_scenario(name).expectations)
         assert checked, "a shipped scenario says what should come out"
         # So few seeds may decide nothing about a share of them; everything else is checked.
         met = [one for one in checked if one.judgement is Judgement.MET or (one.ok and one.expectation.share)]

@@ -207,7 +207,7 @@ def test_the_printed_commands_build_the_network(runs: Runs, tmp_path: Path) -> N
     links = [link("a", "h1", "r1"), link("b", "r1", "h2", "10mbit", "10ms", 'loss = "0%"', 'queue = "fq_codel"')]
     nodes = {"h1": False, "r1": True, "h2": False}
     (tmp_path / "s.toml").write_text(scenario(nodes, links, ping("echo", "h1", "h2")))
-    shown = netwarp("show", tmp_path / "s.toml").out.partition("As commands:\n")[2].splitlines()
+    shown = netwarp("show", tmp_path / "s.toml").out.partition("As commands, ")[2].splitlines()[1:]
     lines = [line.strip() for line in shown if line.strip() and not line.strip().startswith("#")]
     (tmp_path / "build.sh").write_text(SCRIPT.format(commands="\n".join(lines)))
     byhand = flow("byhand", "command", f'client = ["sh", "{tmp_path}/build.sh"]')

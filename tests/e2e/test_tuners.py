@@ -94,7 +94,7 @@ def test_fq_at_the_sender_paces(runs: Runs) -> None:
     gaps = {}
     for queue in ("fq", "pfifo limit 1000"):
         run = runs(_tuned(f'nodes = ["h1"]\nqueue = "{queue}"', queue="pfifo limit 10000", duration="5s"))
-        assert f"parent 1:1 handle 10: {queue}" in " ".join(_tc_of(run, "h1"))
+        assert f"root handle 10: {queue}" in " ".join(_tc_of(run, "h1"))
         left = run.scan("packets").filter(packet_bytes=FRAME_BYTES, interface_index=11, fate=0).collect()
         early = left.filter(pl.col("dequeue_ns") < 2 * 10**9)["dequeue_ns"].sort().diff().drop_nulls()
         gaps[queue] = sum(early < 2 * packet_ns(10**9)) / len(early)

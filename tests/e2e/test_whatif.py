@@ -34,6 +34,15 @@ def queue(run: RunDir, name: str) -> pl.DataFrame:
     return run.scan("packets").filter(pl.col("interface_index") == index).sort("enqueue_ns").collect()
 
 
+RATES = {"bottleneck": 10**7, "access": 10**9}
+
+
+def last_bit_ns(run: RunDir, name: str, number: int) -> int:
+    """When the last bit of this packet of a queue, counted from 0, has left the interface."""
+    left_ns, size = queue(run, name).select("dequeue_ns", "packet_bytes").row(number)
+    return int(left_ns) + -(-int(size) * 8 * 10**9 // RATES[name.partition(":")[0]])
+
+
 def asked(original: Path, output: Path, *arguments: str) -> dict[str, Any]:
     answer = netwarp(
         "whatif", original, "--of", "flows.bulk.cc=reno", *arguments, "-o", output, "--json", "--format", "svg"
@@ -53,10 +62,10 @@ RENO = {"flows.bulk.cc": "reno"}
 
 @pytest.mark.parametrize("place", ["bottleneck:r1", "bottleneck:h2", "access:h1"])
 def test_a_packet_is_lost(original: Path, tmp_path: Path, place: str) -> None:
-    """Data before and at the bottleneck, an ACK: lost where it enters the wire, and nothing is different before."""
-    left_ns = int(queue(run_of(original, **RENO), place)["dequeue_ns"][399])
+    """Data before and at the bottleneck, an ACK: lost when it has left, and nothing is different before."""
+    lost_ns = last_bit_ns(run_of(original, **RENO), place, 399)
     found = asked(original, tmp_path / "new", "--drop", f"{place}#400")
-    assert (found["parting"]["kind"], found["parting"]["time_ns"]) == ("drop", left_ns)
+    assert (found["parting"]["kind"], found["parting"]["time_ns"]) == ("drop", lost_ns)
     assert found["parting"]["b"]["place"] == place and found["parting"]["a"] is None
     lost = [run.scan("drops").filter(pl.col("place") == Place.SENT).collect() for run in runs(found)]
     assert [frame.height for frame in lost] == [0, 1]
@@ -144,9 +153,10 @@ def test_numbers_of_a_flow_count_its_handshake_as_explain_does(original: Path) -
 
 
 def test_a_time_names_the_first_packet_from_then_on(original: Path, tmp_path: Path) -> None:
-    left = queue(run_of(original, **RENO), "bottleneck:h2").filter(pl.col("dequeue_ns") >= 2 * 10**9)["dequeue_ns"]
+    run = run_of(original, **RENO)
+    number = queue(run, "bottleneck:h2").filter(pl.col("dequeue_ns") < 2 * 10**9).height
     found = asked(original, tmp_path / "new", "--drop", "bottleneck:h2@2s")
-    assert found["parting"]["time_ns"] == left.min()
+    assert found["parting"]["time_ns"] == last_bit_ns(run, "bottleneck:h2", number)
 
 
 def dropped_number(original: Path) -> int:

@@ -41,7 +41,7 @@ def test_the_published_numbers_of_hystart(tmp_path: Path, before: Path) -> None:
     done = netwarp("run", "kernel-ab", "-o", tmp_path / "r")
     assert done.returncode == 0, done.stderr
     result = open_result(tmp_path / "r")
-    assert len(check_expectations(result.summary(), load_scenario("kernel-ab").expect)) == 2
+    assert len(check_expectations(result.summary(), load_scenario("kernel-ab").expectations)) == 2
     counted = {}
     for run in result.planned:
         lines = (result.run(run.id).path / "counters-client.out").read_text().splitlines()[1:]

@@ -121,7 +121,8 @@ def test_datagrams_have_no_sender_that_hears_acks() -> None:
 
 
 def test_the_commands_say_when() -> None:
-    lab = build_lab(make_plan(parse_scenario(DUMBBELL + awaiting("bulk.snd_cwnd_pkts >= 100"))).runs[0])
+    run = make_plan(parse_scenario(DUMBBELL + awaiting("bulk.snd_cwnd_pkts >= 100"))).runs[0]
+    lab = build_lab(run, devices=False)
     assert any("at the first ACK with bulk.snd_cwnd_pkts >= 100: tc -n r1" in line for line in commands(lab))
 
 

@@ -87,6 +87,13 @@ def test_offered_bytes_are_those_of_the_pages(more: dict[str, object], pages: in
     assert flow.offered_bytes(PATH, 10 * 10**9) == (None if pages is None else pages * 100_000)
 
 
+def test_a_size_of_objects_that_a_page_does_not_have_is_refused() -> None:
+    ((field, why),) = HttpFlow.model_validate(ENDS | {"object_size": "10kB"}).problems()
+    assert field == "object_size"
+    assert "has no objects beside its document" in why
+    assert not list(HttpFlow.model_validate(ENDS | {"object_size": "10kB", "objects": 1}).problems())
+
+
 ENDED, TOGETHER = np.array([100, 400, 400, 500, 2000]) * MS, np.array([False, False, True, False, True])
 
 

@@ -24,7 +24,8 @@ from test_load import EVERYTHING
 
 
 def lab_of(text: str, *settings_: str) -> Lab:
-    return build_lab(make_plan(parse_scenario(text, settings=settings_)).runs[0])
+    """The lab of the first run, on links of netem, which commands can make."""
+    return build_lab(make_plan(parse_scenario(text, settings=settings_)).runs[0], devices=False)
 
 
 def test_ends_of_the_dumbbell() -> None:
@@ -92,8 +93,7 @@ def test_users_addresses_and_interfaces() -> None:
 
 
 def test_everything_of_the_format_becomes_a_lab() -> None:
-    runs = make_plan(parse_scenario(EVERYTHING)).runs
-    lab = build_lab(runs[0])
+    lab = lab_of(EVERYTHING)
     json.dumps(lab.as_json(), allow_nan=False)
     flows = {flow.name: flow for flow in lab.flows}
     own = {flow.name: flow.own for flow in lab.flows}

@@ -27,7 +27,7 @@ FLOW = '[flows.ping]\nfrom = "far"\nto = "user"\ntool = "ping"\n'
 
 def access(fields: str) -> str:
     """The link as JSON of the lab, and its changes, in words that tests compare."""
-    lab = build_lab(make_plan(parse_scenario(HEAD + fields + FLOW)).runs[0])
+    lab = build_lab(make_plan(parse_scenario(HEAD + fields + FLOW)).runs[0], devices=False)
     ends = lab.links[1].ends
     down, up = ((end.shaper.rate_bps if end.shaper else None, end.wire.delay_ns) for end in ends)
     changes = {change.node for change in lab.changes}

@@ -679,3 +679,11 @@ def test_the_name_of_a_case_may_have_words(name: str) -> None:
 def test_no_name_looks_like_an_option() -> None:
     with pytest.raises(ScenarioError, match='"-h1" is not a name; names are 1 to 64 letters'):
         parse_scenario(DUMBBELL.replace("h1", "-h1"))
+
+
+def test_an_expectation_can_name_the_tuner_that_no_sweep_varies() -> None:
+    """It is about the tuner in use; with another one it is about none of the runs."""
+    for set_to, condition in (((), None), (("run.tuner=small-buffers",), "default")):
+        expected = load_scenario("tcp-vs-udp", set_to).expectations
+        alone = [one.where for one in expected if one.where.get("case") == "TCP alone"]
+        assert [where.get("run.tuner") for where in alone] == [condition, condition]

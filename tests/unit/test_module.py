@@ -163,6 +163,7 @@ def test_what_the_gallery_registers_is_named_where_the_kernel_lacks_it() -> None
     assert in_gallery("queue discipline", "copa") == ""
     assert in_gallery(control, "bbr2").startswith("; BBRv2 was replaced by BBRv3")
     assert 'cc = "program:vivace.py"' in in_gallery(control, "vivace")
+    assert in_gallery(control, "allegro").startswith("; PCC Allegro is not shipped")
     assert 'modules = ["sch_dualpi2.c"]' in in_gallery("queue discipline", "dualpi2")
     assert '"prague"' in in_gallery(control, "prague")
     (own,) = (name for name in shipped_modules() if name.startswith("tcp_bbr"))

@@ -65,7 +65,8 @@ def test_given_sysctls_are_tried() -> None:
 
 def test_a_lab_in_real_time_leaves_the_machine_alone() -> None:
     (run,) = _plan()
-    virtual, real = build_lab(run), build_lab(run, exact=False, real_time=True)
+    virtual, real = build_lab(run, devices=False), build_lab(run, exact=False, real_time=True)
+    assert all(link.device for link in build_lab(run).links) and not any(link.device for link in real.links)
     assert virtual.machine.sysctl
     assert not real.machine.sysctl
     assert (real.record.exact, real.record.sample_ns) == (False, 10_000_000)

@@ -95,15 +95,15 @@ def test_noise_varies_every_link_that_does_not_vary_itself() -> None:
     assert [one.partition("=")[0] for one in noise_of(scenario_of(own))] == ["links.access.jitter"]
 
 
-def test_links_become_devices_unless_they_say_what_they_are() -> None:
+def test_links_are_of_netem_only_where_that_is_asked_for() -> None:
     plain = dumbbell("plain", flows=flow("bulk", "bulk"), duration="1s")
-    assert {link.wire for link in scenario_of(plain).links.values()} == {"netem"}
-    assert {link.wire for link in scenario_of(plain, noisy=True, devices=True).links.values()} == {"device"}
-    own = dumbbell("own", flows=flow("bulk", "bulk"), duration="1s", wire='wire = "netem"')
-    wires = {name: link.wire for name, link in scenario_of(own, devices=True).links.items()}
-    assert wires == {"access": "device", "bottleneck": "netem"}
-    assert HERE.head != replace(HERE, devices=True).head
-    assert replace(HERE, devices=True).words == "Linux 6.12.117-netwarp, on links that are devices"
+    assert {link.wire for link in scenario_of(plain).links.values()} == {"auto"}
+    assert {link.wire for link in scenario_of(plain, noisy=True, netem=True).links.values()} == {"netem"}
+    own = dumbbell("own", flows=flow("bulk", "bulk"), duration="1s", wire='wire = "device"')
+    wires = {name: link.wire for name, link in scenario_of(own, netem=True).links.items()}
+    assert wires == {"access": "netem", "bottleneck": "device"}
+    assert HERE.head != replace(HERE, netem=True).head
+    assert replace(HERE, netem=True).words == "Linux 6.12.117-netwarp, on links of netem"
 
 
 def test_noise_gives_starts_a_phase_only_where_they_have_none() -> None:

@@ -265,7 +265,7 @@ def test_changes_can_be_swept() -> None:
 
 def test_the_lab_and_its_commands_hold_every_step() -> None:
     tail = change("1s", 'rate = "9mbit"', 'over = "200ms"', 'step = "100ms"') + change("2s", 'outage = "1s"')
-    lab = build_lab(make_plan(parse_scenario(DUMBBELL + tail)).runs[0])
+    lab = build_lab(make_plan(parse_scenario(DUMBBELL + tail)).runs[0], devices=False)
     forward = [entry for entry in lab.changes if entry.index == lab.links[1].ends[0].index]
     assert [(entry.at_ns // MS, entry.rate_bps) for entry in forward] == [
         (1100, 9_500_000),

@@ -250,7 +250,7 @@ def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -
     text = with_trace(tmp_path, "0\n7\n7\n1000\n2000\n").replace(
         'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { reverse = "5mbit" }'
     )
-    lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
+    lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0], devices=False)
     ahead, reverse = lab.links[1].ends
     assert ahead.opportunities is not None
     assert ahead.opportunities.as_json() == {

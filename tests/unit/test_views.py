@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from netwarp.analysis.catalogue.metrics import CATALOGUE
+from netwarp.analysis.run.distribution import DISTRIBUTED
 from netwarp.plan import Plan, make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model.views import known_views
@@ -58,9 +60,53 @@ def test_a_figure_may_have_a_metric_or_the_stem_of_several() -> None:
 
     for metric in ("flow.rtt_ms_p95", "flow.rtt_ms", "queue.drops_qdisc_overlimit"):
         refuse_unshowable(plan(metric))
-    for metric in ("flow.rtt_mss", "flows.rtt_ms"):
-        with pytest.raises(ScenarioError, match=r"figures\.0"):
+    wrong = {
+        "flow.rtt_mss": r'is not a metric \(did you mean "flow\.rtt_ms"\?\)',
+        "flow.handshake_ms": r'is not a metric \(did you mean "flow\.handshake_ms_mean"\?\)',  # it has no distribution
+        "flow.jitter_ms": r"is not a metric",
+        "flows.rtt_ms": r'is not a metric \(did you mean "flow\.rtt_ms"\?\); write scope and name',
+    }
+    for metric, why in wrong.items():
+        with pytest.raises(ScenarioError, match=rf"figures\.0.*: .*{why}"):
             refuse_unshowable(plan(metric))
+
+
+def test_stems_of_figures_are_those_of_distributions() -> None:
+    for scope, entries in CATALOGUE.items():
+        for stem in {entry.stem for entry in entries} - {name for entry in entries for name in entry.names}:
+            figures = f'figures = [{{ metric = "{scope}.{stem}" }}]'
+            made = make_plan(parse_scenario(replaced(('name = "t"', f'name = "t"\n{figures}'))))
+            if stem in DISTRIBUTED and DISTRIBUTED[stem][0] == scope:
+                refuse_unshowable(made)
+            else:
+                with pytest.raises(ScenarioError, match="is not a metric"):
+                    refuse_unshowable(made)
+
+
+def test_a_scope_that_does_not_exist_has_one_wording() -> None:
+    with pytest.raises(ScenarioError, match=r'is not a metric \(did you mean "flow\.rtt_ms_p95"\?\); write scope and'):
+        parse_scenario(f'{replaced()}\n[[expect]]\nmetric = "flows.rtt_ms_p95"\nmin = 1\n')
+
+
+@pytest.mark.parametrize(
+    ("metric", "more", "tools"),
+    [
+        ("flow.mos", "", "media"),
+        ("flow.handshake_ms_mean", "", "quic, quic_datagrams"),
+        ("flow.stalls", 'where = { name = "bulk" }', "video"),
+        ("subflow.rtt_ms_p95", "", "mptcp"),
+    ],
+)
+def test_a_metric_that_no_flow_has_is_refused_before_any_run(metric: str, more: str, tools: str) -> None:
+    text = f'{replaced()}\n[[expect]]\nmetric = "{metric}"\nmin = 1\n{more}\n'
+    with pytest.raises(ScenarioError, match=rf"expect\.0\.metric: .* is measured of flows with the tool {tools}, and "):
+        refuse_unshowable(make_plan(parse_scenario(text)))
+
+
+def test_a_metric_of_a_tool_that_a_case_sets_is_accepted() -> None:
+    expect = '[[expect]]\nmetric = "flow.handshake_ms_mean"\nmin = 1\n'
+    swept = '[sweep]\n"flows.bulk.tool" = ["bulk", "quic"]\n'
+    refuse_unshowable(make_plan(parse_scenario(f"{replaced()}\n{expect}{swept}")))
 
 
 @pytest.mark.parametrize(

@@ -18,17 +18,26 @@ from scenario_texts import replaced
 
 SECOND = 10**9
 DEVICE = 'wire = "device"\n'
+NETEM = 'wire = "netem"\n'
+ACCESS = ('rate = "1gbit"\n', f'rate = "1gbit"\n{NETEM}')
 
 
 def device(*lines: str, tail: str = "") -> str:
-    """The dumbbell, whose bottleneck is a device, with more lines of this link."""
-    return replaced(('delay = "10ms"\n', 'delay = "10ms"\n' + DEVICE + "".join(f"{x}\n" for x in lines)), tail=tail)
+    """The dumbbell, whose bottleneck alone is a device, with more lines of this link."""
+    return replaced(
+        ACCESS, ('delay = "10ms"\n', 'delay = "10ms"\n' + DEVICE + "".join(f"{x}\n" for x in lines)), tail=tail
+    )
 
 
-def lab_of(text: str) -> Lab:
+def lab_of(text: str, *, devices: bool = True) -> Lab:
     """The lab of the scenario's only run."""
     (run,) = make_plan(parse_scenario(text)).runs
-    return build_lab(run)
+    return build_lab(run, devices=devices)
+
+
+def bottleneck(*lines: str, tail: str = "") -> str:
+    """The dumbbell with more lines of its bottleneck."""
+    return replaced(('delay = "10ms"\n', 'delay = "10ms"\n' + "".join(f"{line}\n" for line in lines)), tail=tail)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +108,12 @@ def test_what_is_shown_says_what_is_a_device_and_with_which_plan() -> None:
         "rate 10000000bit, delay 10000000ns, loss packets 17, 18",
     ]
     assert any("which ip cannot make" in line for line in shown)
+    assert not any("which ip cannot make" in line for line in commands(lab_of(replaced(), devices=False)))
     assert not any(" w13" in line or " w14" in line for line in shown), "it has no part in the namespace of the wires"
     assert sum(" w11" in line for line in shown) > 0
     drawn = draw(lab).splitlines()
-    assert "bottleneck  (a device)" in drawn and "access" in drawn
+    assert "bottleneck" in drawn and "access  (netem)" in drawn
+    assert "access" in draw(lab_of(replaced())).splitlines(), "only where both kinds are there"
 
 
 def test_a_plan_of_a_group_has_the_flows_of_the_lab() -> None:
@@ -156,9 +167,10 @@ def test_changes_of_a_device_are_shown_as_its_state() -> None:
 
 @pytest.mark.parametrize("found", ["loss", "duplicate", "reorder"])
 def test_plans_need_a_device_and_hold_for_a_whole_run(found: str) -> None:
-    planned = replaced(('delay = "10ms"\n', f'delay = "10ms"\n{found} = "every 100"\n'))
-    with pytest.raises(ScenarioError, match='add wire = "device"'):
-        parse_scenario(planned)
+    planned = f'{found} = "every 100"'
+    assert lab_of(bottleneck(planned)).links[1].device
+    with pytest.raises(ScenarioError, match='leave out wire = "netem"'):
+        parse_scenario(bottleneck(planned, NETEM))
     changed = replaced(tail=f'{CHANGE}loss = "every 100"\n')
     with pytest.raises(ScenarioError, match="plans hold for a whole run"):
         parse_scenario(changed)
@@ -166,15 +178,54 @@ def test_plans_need_a_device_and_hold_for_a_whole_run(found: str) -> None:
 
 def test_a_ring_needs_a_device() -> None:
     with pytest.raises(ScenarioError, match="only a link that is a device has a ring"):
-        parse_scenario(replaced(('delay = "10ms"\n', 'delay = "10ms"\nring = 16\n')))
+        parse_scenario(bottleneck("ring = 16", NETEM))
+    assert lab_of(bottleneck("ring = 16")).links[1].device
 
 
-def test_real_time_has_no_devices() -> None:
-    plan = make_plan(parse_scenario(device()))
-    found = [item for key, section in plan.sections for item in of_own_kernel(key, section)]
-    ((keys, why),) = found
-    assert keys == ("links", "bottleneck", "wire")
-    assert "use the engine uml, or leave out `wire`" in why
+@pytest.mark.parametrize(
+    ("lines", "found", "why"),
+    [
+        ([DEVICE], "wire", "use the engine uml, or leave out `wire`"),
+        (['reorder = "every 100"'], "reorder", "this needs a link that is a device, of netwarp's own kernel"),
+        (["ring = 16"], "ring", "this needs a link that is a device, of netwarp's own kernel"),
+    ],
+)
+def test_real_time_has_no_devices(lines: list[str], found: str, why: str) -> None:
+    plan = make_plan(parse_scenario(bottleneck(*lines)))
+    ((keys, said),) = (item for key, section in plan.sections for item in of_own_kernel(key, section))
+    assert keys == ("links", "bottleneck", found) and why in said
+
+
+CORRELATED = CHANGE + 'loss = "1% 25%"\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "tail", "devices"),
+    [
+        ([], "", [True, True]),
+        ([NETEM], "", [True, False]),
+        (['jitter = "1ms 25%"'], "", [True, False]),
+        ([], CORRELATED, [True, False]),
+        (['loss = "gemodel 1% 10%"'], "", [True, True]),
+        (["offload = true"], "", [True, False]),
+        (["offload = true", "ring = 9"], "", [True, True]),
+        (['raw = { h2 = ["qdisc add dev {dev} root pfifo"] }'], "", [True, False]),
+    ],
+)
+def test_a_link_is_a_device_unless_only_netem_does_what_it_says(
+    lines: list[str], tail: str, devices: list[bool]
+) -> None:
+    text = bottleneck(*lines, tail=tail)
+    assert [link.device for link in lab_of(text).links] == devices
+    assert not any(link.device for link in lab_of(text, devices=False).links)
+
+
+@pytest.mark.parametrize(("line", "advice"), [(DEVICE, 'leave out wire = "device"'), ("ring = 9", "plans and rings")])
+def test_correlation_of_a_change_is_refused_where_a_device_is_needed(line: str, advice: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(bottleneck(line, tail=CORRELATED))
+    (found,) = refused.value.problems
+    assert found.where == "changes.0.loss" and advice in found.message
 
 
 def test_labs_of_older_results_have_no_devices() -> None:

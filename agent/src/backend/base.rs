@@ -264,7 +264,8 @@ pub enum Wiring {
 /// Sends datagrams at planned instants.
 pub trait TimedSender: Send {
     /// Sends each datagram at its instant. Its payload begins with its sequence number, counted from `first_sequence`,
-    /// and its departure time. Returns the number of datagrams sent: fewer than given only if one could not be sent.
+    /// and its departure time. Returns the number of datagrams sent: fewer than given, but not none, if a later one could
+    /// not be sent, which is an error when it is the first.
     fn send(&mut self, first_sequence: u64, departures: &[Departure]) -> Result<usize>;
 }
 

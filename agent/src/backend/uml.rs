@@ -275,7 +275,10 @@ impl TimedSender for KernelSender {
             request.extend_from_slice(&departure.at_ns.to_ne_bytes());
             request.extend_from_slice(&u64::from(departure.payload_bytes).to_ne_bytes());
         }
-        let written = self.control.write(&request).context("sending datagrams")?;
+        let written = self
+            .control
+            .write(&request)
+            .with_context(|| format!("datagram {first_sequence} could not be sent"))?;
         Ok(written.saturating_sub(HEADER_BYTES) / ENTRY_BYTES)
     }
 }

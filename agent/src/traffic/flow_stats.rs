@@ -31,6 +31,7 @@ pub struct FlowStats {
     pub reordered_pkts: Option<u64>,
     pub jitter_us: Option<f64>,
     pub received_in_ns: Option<i64>,
+    pub unsent_pkts: Option<u64>,
 }
 
 impl FlowStats {
@@ -93,6 +94,7 @@ impl FlowStats {
             reordered_pkts: self.reordered_pkts,
             jitter_us: self.jitter_us,
             received_in_ns: self.received_in_ns,
+            unsent_pkts: self.unsent_pkts,
         }
     }
 }

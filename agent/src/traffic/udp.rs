@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use nix::sys::socket::{
     Shutdown, SockType, SockaddrStorage, connect, setsockopt, shutdown, sockopt,
 };
@@ -312,14 +312,31 @@ fn send(
     let mut sequence = 0_u64;
     while departures.peek().is_some() {
         let batch: Vec<Departure> = departures.by_ref().take(BATCH).collect();
-        let done = sender.send(sequence, &batch)?;
-        sequence += done as u64;
-        lock(progress).add(&batch[..done]);
-        if done < batch.len() {
-            bail!("datagram {sequence} could not be sent");
-        }
+        sequence = send_all(sender.as_mut(), sequence, &batch, |sent| {
+            lock(progress).add(sent);
+        })?;
     }
     Ok(())
+}
+
+/// Sends all of these datagrams, and returns the next one's number. `count` gets those that have been sent, also if a
+/// later one cannot be. What follows the last sent one is handed over again, which says why it could not be sent.
+pub fn send_all(
+    sender: &mut dyn TimedSender,
+    first_sequence: u64,
+    departures: &[Departure],
+    mut count: impl FnMut(&[Departure]),
+) -> Result<u64> {
+    let (mut sequence, mut left) = (first_sequence, departures);
+    while !left.is_empty() {
+        let done = sender.send(sequence, left)?;
+        ensure!(done > 0, "datagram {sequence} could not be sent");
+        let (sent, rest) = left.split_at(done.min(left.len()));
+        count(sent);
+        sequence += done as u64;
+        left = rest;
+    }
+    Ok(sequence)
 }
 
 #[cfg(test)]
@@ -340,6 +357,34 @@ pub mod tests {
         let flow = flow(FLOW);
         let fields = flow.fields().unwrap_or_else(|e| unreachable!("{e}"));
         Departures::new(&flow, fields, pattern)
+    }
+
+    /// A sender that has no room for the datagram of a number.
+    struct Full(u64);
+
+    impl TimedSender for Full {
+        fn send(&mut self, first_sequence: u64, departures: &[Departure]) -> Result<usize> {
+            let room = self.0.saturating_sub(first_sequence) as usize;
+            ensure!(room > 0, "no buffer space");
+            Ok(room.min(departures.len()))
+        }
+    }
+
+    #[test]
+    fn the_cause_is_told_why_a_later_datagram_could_not_be_sent() {
+        let batch = [1, 2, 3].map(|at_ns| Departure {
+            at_ns,
+            payload_bytes: 16,
+        });
+        let mut counted = 0;
+        let sent = send_all(&mut Full(12), 10, &batch, |sent| counted += sent.len());
+        assert_eq!(
+            sent.map_err(|e| e.to_string()),
+            Err("no buffer space".to_owned())
+        );
+        assert_eq!(counted, 2);
+        let all = send_all(&mut Full(99), 10, &batch, |_| {});
+        assert_eq!(all.ok(), Some(13));
     }
 
     #[test]

@@ -59,6 +59,8 @@ def print_study(study: "Study", *, as_json: bool) -> int:
             say(f"{path.stem} with their values: {path}")
     if count := sum(path.suffix == ".png" for path in (*study.figures, *study.views)):
         say(f"figures: {count} in {study.result.plots}, each as PNG and SVG; index.html shows them")
+    for sentence in study.missing:
+        say(f"note: a figure was not drawn: {sentence}", style="yellow")
     if study.page:
         say(f"page: {study.page}")
     if study.execution.interrupted:

@@ -11,6 +11,8 @@ from netwarp.cli import values
 from netwarp.cli.common import OK, errors, print_json, say, stdout
 from netwarp.cli.options import Case, Flag, Scenario, Settings, Sweep
 
+_STANDS_FOR = "As commands, in which veth, htb and netem stand for links that in a run are devices of netwarp's kernel:"
+
 if TYPE_CHECKING:
     from netwarp.lab_format.model import Lab
     from netwarp.scenario.model import Scenario as ScenarioModel
@@ -122,7 +124,7 @@ def show(
         for problem in lacking_by_default(plan):
             say(f"note: `netwarp run` refuses it: {problem.render(loaded.source.label)}")
         first = plan.runs[0]
-        lab = build_lab(first)
+        lab, elsewhere = build_lab(first), commands(build_lab(first, devices=False))
         use = estimate_plan(plan)
         if json:
             print_json(
@@ -134,7 +136,7 @@ def show(
                     "runs": [{"id": one.id, "seed": one.seed, "case": one.case, "point": one.point} for one in plan],
                     **energy_of(first.scenario),
                     "lab": lab.as_json(),
-                    "commands": commands(lab),
+                    "commands": elsewhere,
                 }
             )
             return OK
@@ -151,8 +153,9 @@ def show(
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), ""]
         energy = list(_energy_lines(first.scenario))
         lines += ["Energy, computed after the run:", "", *energy, ""] if energy else []
-        lines += ["As commands:", ""]
-        lines += [f"  {line}" for line in commands(lab)]
+        stands = any(link.device for link in lab.links)
+        lines += ["As commands:" if not stands else _STANDS_FOR, ""]
+        lines += [f"  {line}" for line in elsewhere]
         out.write("\n".join(lines))
     return OK
 

@@ -35,7 +35,7 @@ def verify(
     quick: Flag = False,
     complete: Flag = False,
     noise: Flag = False,
-    wire: Annotated[Literal["netem", "device"], Parameter(name="--wire")] = "netem",
+    wire: Annotated[Literal["device", "netem"], Parameter(name="--wire")] = "device",
     against: Annotated[Path | None, Parameter(name="--against")] = None,
     output: Output = None,
     jobs: Jobs = None,
@@ -60,7 +60,7 @@ def verify(
     noise
         With a jitter of 10 µs to 1 ms on every link. Rows whose values depend on exact times say so.
     wire
-        What carries the packets of links that do not say it: with `device`, links are devices (docs/wires.md).
+        What carries the packets of links that do not say it: with `netem`, no link is a device (docs/wires.md).
     against
         The validation.json of another result: also print which rows have moved since then.
     output
@@ -96,7 +96,7 @@ def verify(
         found = find_engine(engine, EngineOptions(kernel=kernel))
         place = output or new_directory("verify")
         release = find_kernel(kernel).version if found.spec.name == "uml" else platform.release()
-        setting = Setting(release, noise, devices=wire == "device")
+        setting = Setting(release, noise, netem=wire == "netem")
         refuse_other(place / "validation.json", setting.head)
         begun = time.monotonic()
         with Meter(stderr()) as meter:

@@ -162,8 +162,12 @@ class UmlEngine:
                 )
         if _WIRE not in {*described.modules, *(module.name for module in modules)}:
             for key, section in plan.sections:
-                if isinstance(section, Link) and section.wire == "device":
-                    yield (*key, "wire"), f"the kernel {described.version} has no such devices ({_WIRE}). {_FIX}"
+                if isinstance(section, Link) and section.wire != "netem":
+                    yield (
+                        (*key, "wire"),
+                        f"the kernel {described.version} has no devices for links ({_WIRE}). {_FIX} Or set "
+                        'wire = "netem"',
+                    )
 
     def builds(self, plan: Plan) -> Sequence[ModuleBuild]:
         """Compile the modules of the plan for this kernel; see `CompilesModules`. Raises EngineError."""

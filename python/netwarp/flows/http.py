@@ -84,6 +84,7 @@ class HttpFlow(WebFlow):
         "30kB lognormal 1.5",
         "web-search",
         refused=["30kB pareto 1", "web"],
+        beside={"objects": 20},
         default=TransferSize(mean=30_000),
     )
     depth: int = about(
@@ -172,6 +173,8 @@ class HttpFlow(WebFlow):
             )
         elif self.urgent > self.objects:
             yield "urgent", f"a page has {has} beside its document; lower `urgent`, or raise `objects`"
+        if "object_size" in self.model_fields_set and not self.objects:
+            yield "object_size", "a page has no objects beside its document; leave it out, or raise `objects`"
         if self.depth > max(self.objects, 1):
             yield (
                 "depth",

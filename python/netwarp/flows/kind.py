@@ -192,6 +192,10 @@ class FlowBase(Model):
         left_ns = run_ns - mean_of(self.start)
         return left_ns if self.duration is None else min(left_ns, mean_of(self.duration))
 
+    def path_problems(self, path: FlowPath, active_ns: int) -> Iterator[tuple[str, str]]:
+        """Find problems of this flow on its path: for each the field, and a sentence about it."""
+        return iter(())
+
     def open_at_once(self, path: FlowPath, active_ns: int) -> float:
         """The connections of one flow that are open after this time because more begin than the path completes: 0 if
         it does, or if they wait for each other."""

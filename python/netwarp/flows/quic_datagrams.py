@@ -16,12 +16,15 @@ from netwarp.values.constants import (
     NS_PER_S,
     QUIC_DATAGRAM_OVERHEAD_BYTES,
     QUIC_DATAGRAM_RESERVE_BYTES,
+    QUIC_SHORT_DATAGRAM_BYTES,
     UDP_HEADER_BYTES,
 )
 from netwarp.values.fields import PositiveSize, Rate, about
 
-_LEAST_DATAGRAM_BYTES = 1200
 _BACKLOG_BYTES = 1 << 20
+_MOST_BACKLOG_BYTES = 2**32 - 1
+_MOST_DATAGRAMS = 50_000_000
+"""The most datagrams of a flow with a rate: their numbers are kept in memory, also of those that the backlog drops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +65,14 @@ class QuicDatagramsFlow(QuicConnectionFlow):
         "How much data may wait at the sender of a flow with `rate` for the congestion window; beyond it the oldest "
         "datagrams are dropped, and count as lost. Default: 1 MiB, as in quinn.",
         "20kB",
-        refused=[0],
+        refused=[0, "5GB"],
         beside={"rate": "1mbit"},
         default=None,
+        le=_MOST_BACKLOG_BYTES,
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that a message fits into a packet, and that the backlog has room for one and is that of a rate."""
+        """Check that a message fits into a packet, and that the backlog is that of a rate."""
         if (
             self.message_size
             and self.datagram_size
@@ -79,18 +83,28 @@ class QuicDatagramsFlow(QuicConnectionFlow):
                 "message_size",
                 f"a packet of {self.datagram_size} bytes (`datagram_size`) has room for {most} bytes of data",
             )
-        if self.backlog is None:
-            return
-        least = self.message_size or self.datagram_size or _LEAST_DATAGRAM_BYTES
-        if self.rate is None:
+        if self.backlog is not None and self.rate is None:
             yield (
                 "backlog",
                 "only a flow with `rate` has a backlog; without it the next datagram is made when it can leave",
             )
-        elif self.backlog < least:
+
+    def path_problems(self, path: FlowPath, active_ns: int) -> Iterator[tuple[str, str]]:
+        """Check that the backlog has room for a datagram, and that these are not too many to be numbered."""
+        if self.rate is None:
+            return
+        size = self._message_bytes(path)
+        if self.backlog is not None and self.backlog < size:
             yield (
                 "backlog",
-                f"has no room for one datagram of {least} bytes; give at least that, or a smaller `message_size`",
+                f"has no room for one datagram of {size} bytes; give at least that, or a smaller `message_size`",
+            )
+        made = self.rate * active_ns // (8 * NS_PER_S * size)
+        if made > _MOST_DATAGRAMS:
+            yield (
+                "rate",
+                f"these are {made:,} datagrams of {size} bytes, and a flow has at most {_MOST_DATAGRAMS:,}; lower the "
+                "rate, raise `message_size`, or shorten the flow (`duration`)",
             )
 
     @property
@@ -122,7 +136,8 @@ class QuicDatagramsFlow(QuicConnectionFlow):
 
     def frame_bytes(self, path: FlowPath) -> float:
         """A packet of one datagram, with its headers."""
-        packet = self._message_bytes(path) + QUIC_DATAGRAM_OVERHEAD_BYTES
+        size = self._message_bytes(path)
+        packet = size + QUIC_DATAGRAM_OVERHEAD_BYTES + (1 if size < QUIC_SHORT_DATAGRAM_BYTES else 2)
         return super().frame_bytes(path) - self.full_bytes(path) + packet
 
     def _message_bytes(self, path: FlowPath) -> int:

@@ -35,7 +35,7 @@ class UdpFlow(FlowBase):
     )
     packet_size: SizeDistribution = about(
         "Payload of a packet in bytes. Sizes drawn from a distribution are limited to what fits into one packet on the "
-        "path.",
+        "path. The default fills a packet over IPv4; over IPv6 one of at most 1452 bytes is not fragmented.",
         "600 exponential",
         refused=[0, "600 gaussian"],
         default=Distribution(mean=1472),

@@ -24,34 +24,48 @@ from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
 from netwarp.values.constants import LAB_FORMAT
 
+BURST_NS = 1_000_000
+"""The burst of shapers in real time: a timer that is late by no more than this does not reduce the rate."""
 T0_NS = 10 * 10**9
 SAMPLE_NS = 10_000_000
 """The default sampling interval of engines without exact records."""
-
-BURST_NS = 1_000_000
-"""The burst of shapers in real time: a timer that is late by no more than this does not reduce the rate."""
 
 
 def unchecked() -> None:
     """The no-op check, for work that nothing ends early."""
 
 
-def build_lab(run: Run, *, exact: bool = True, real_time: bool = False, check: Callable[[], None] = unchecked) -> Lab:
+def build_lab(
+    run: Run,
+    *,
+    exact: bool = True,
+    real_time: bool = False,
+    devices: bool = True,
+    check: Callable[[], None] = unchecked,
+) -> Lab:
     """The lab of a run, as it is in `run.json`; the same run gives the same lab.
 
     `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time on shared machines,
-    rather than in virtual time in its own machine. `check` may raise, to end the work early.
+    rather than in virtual time in its own machine. `devices`: whether links with `wire = "auto"` may be devices of
+    netwarp's kernel, which they are not in real time. `check` may raise, to end the work early.
     """
     scenario = run.scenario
     if scenario.workload.makes_network:
         return with_command(empty_lab(scenario, run.seed), scenario)
-    return with_command(_network_lab(scenario, run.seed, exact, real_time, check), scenario)
+    return with_command(
+        _network_lab(
+            scenario, run.seed, exact=exact, real_time=real_time, devices=devices and not real_time, check=check
+        ),
+        scenario,
+    )
 
 
-def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, check: Callable[[], None]) -> Lab:
+def _network_lab(
+    scenario: Scenario, seed: int, *, exact: bool, real_time: bool, devices: bool, check: Callable[[], None]
+) -> Lab:
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
-    links, changes = build_links(network, sizes, seed, BURST_NS if real_time else 0)
+    links, changes = build_links(network, sizes, seed, burst_ns=BURST_NS if real_time else 0, devices=devices)
     flows = build_flows(network, sizes, seed)
     return Lab(
         format=LAB_FORMAT,

@@ -173,11 +173,7 @@ def _peer(lab: Lab, index: int) -> str:
 def _link_lines(link: LabLink) -> list[str]:
     lines = [f"# link {link.name}"]
     a, b = link.ends
-    if link.device:
-        lines += [
-            "# It is a device of netwarp's kernel (kind wire), which ip cannot make. The other commands can be typed",
-            "# anywhere; veth, htb and netem stand for it there, as printed without `wire` in the scenario.",
-        ]
+    lines += ["# It is a device of netwarp's kernel (kind wire), which ip cannot make."] if link.device else []
     lines += [*_end_lines(a, b, link), *_end_lines(b, a, link)]
     if link.device:
         return lines

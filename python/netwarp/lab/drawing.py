@@ -85,7 +85,8 @@ def _list(lab: Lab) -> list[str]:
     for number, link in enumerate(lab.links):
         kind = _kind(link, changes) if len(lab.links) > MOST_LINKS else number
         alike.setdefault(kind, []).append(link)
-    return [line for links in alike.values() for line in _block(links, changes)]
+    mixed = any(link.device for link in lab.links)
+    return [line for links in alike.values() for line in _block(links, changes, mixed)]
 
 
 def _kind(link: LabLink, changes: Mapping[int, int]) -> object:
@@ -94,11 +95,11 @@ def _kind(link: LabLink, changes: Mapping[int, int]) -> object:
     return link.device, *names, *(_properties(end, changes) for end in link.ends)
 
 
-def _block(links: Sequence[LabLink], changes: Mapping[int, int]) -> Iterator[str]:
-    """The lines of links that are alike."""
+def _block(links: Sequence[LabLink], changes: Mapping[int, int], mixed: bool) -> Iterator[str]:
+    """The lines of links that are alike. If the lab has devices (`mixed`), links of netem are marked."""
     first = links[0]
     name = first.name if len(links) == 1 else f"{first.name} … {links[-1].name}, {len(links):,} links"
-    yield f"{name}  (a device)" if first.device else name
+    yield f"{name}  (netem)" if mixed and not first.device else name
     for end, peer in (first.ends, first.ends[::-1]):
         hop = f"{end.node}:{end.interface} → {peer.node}"
         yield f"  {hop}{' …' if len(links) > 1 else ''}  {_properties(end, changes)}"

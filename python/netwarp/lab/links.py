@@ -14,6 +14,7 @@ from netwarp.lab_format.model import LabChange, LabCondition
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.scenario.model.opportunities import BYTES, OVERHEAD_BYTES, Opportunities
 from netwarp.scenario.model.timeline import State, awaited_changes
+from netwarp.scenario.model.wire import is_device
 from netwarp.values.constants import ETHERNET_HEADER_BYTES, NS_PER_MS, NS_PER_S
 from netwarp.values.qdisc import Qdisc
 from netwarp.values.wire import bits_within, limit_pkts, longest_delay_ns
@@ -38,15 +39,17 @@ def _most_in_flight_pkts(states: Sequence[State], opportunities: Opportunities |
 
 
 def build_links(
-    network: NetworkGraph, sizes: Sizes, seed: int, burst_ns: int = 0
+    network: NetworkGraph, sizes: Sizes, seed: int, *, burst_ns: int = 0, devices: bool = True
 ) -> tuple[tuple[LabLink, ...], tuple[LabChange, ...]]:
-    """All links in file order, and all changes in the order of time; `burst_ns` is that of shapers."""
+    """All links in file order, and all changes in the order of time; `burst_ns` is that of
+    shapers, `devices` as in `build_lab`."""
     links: list[LabLink] = []
     changes: list[LabChange] = []
     for number, (name, link) in enumerate(network.scenario.links.items()):
         ends: list[LabEnd] = []
+        device = is_device(network.scenario, name, devices=devices)
         for direction in (0, 1):
-            end, later = _build_end(network, sizes, Hop(number, direction), seed, burst_ns)
+            end, later = _build_end(network, sizes, Hop(number, direction), seed, None if device else burst_ns)
             ends.append(end)
             changes += later
         links.append(
@@ -54,7 +57,7 @@ def build_links(
                 name=name,
                 mtu=link.mtu,
                 offload=link.offload,
-                device=link.wire == "device",
+                device=device,
                 ring_pkts=link.ring,
                 ends=tuple(ends),
             )
@@ -63,8 +66,9 @@ def build_links(
 
 
 def _build_end(
-    network: NetworkGraph, sizes: Sizes, hop: Hop, seed: int, burst_ns: int
+    network: NetworkGraph, sizes: Sizes, hop: Hop, seed: int, burst_ns: int | None
 ) -> tuple[LabEnd, list[LabChange]]:
+    """One end and its changes. `burst_ns` is that of its shaper; None: it is a device, and has none."""
     link, name = network.links[hop.link], network.names[hop.link]
     device = network.interfaces[hop.link][hop.direction]
     index = FIRST_INDEX + 2 * hop.link + hop.direction
@@ -79,10 +83,9 @@ def _build_end(
     if raw is not None:
         raw = tuple(line.replace("{dev}", device) for line in raw)
     rate_bps = timeline[0][1].rate
-    is_device = link.wire == "device"
-    place = ROOT if is_device else CHILD
+    place = ROOT if burst_ns is None else CHILD
     shaper = None
-    if raw is None and rate_bps is not None and not is_device:
+    if raw is None and rate_bps is not None and burst_ns is not None:
         shaper = _shaper(rate_bps, link.mtu, burst_ns)
     queue = queues[0] if raw is None else None
     end = LabEnd(

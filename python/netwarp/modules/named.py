@@ -199,6 +199,7 @@ def is_shipped(module: Module) -> bool:
 _REPLACED = {
     **dict.fromkeys(("bbr2", "bbrv2"), "BBRv2 was replaced by BBRv3 in 2023 (docs/bbr.md)"),
     **dict.fromkeys(("pcc", "vivace"), 'PCC Vivace is a program: cc = "program:vivace.py" (docs/learning.md)'),
+    "allegro": 'PCC Allegro is not shipped; its successor is: cc = "program:vivace.py" (docs/learning.md)',
 }
 """Congestion controls that never were in Linux, and where they are instead."""
 

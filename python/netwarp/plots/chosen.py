@@ -93,7 +93,8 @@ class _Found:
         for wish in wished:
             if isinstance(wish, Wish):
                 if not self._metric(wish):
-                    self.missing.append(f"no run that counts has {wish.metric} by {', '.join(wish.by)}")
+                    by = f" by {', '.join(wish.by)}" if wish.by else ""
+                    self.missing.append(f"no run that counts has {wish.metric}{by}")
                 continue
             some = [figure for figure in figures if fnmatchcase(figure.stem, wish)]
             some = some or [figure for figure in figures if names(wish, figure.stem)]

@@ -94,7 +94,7 @@ class Pages:
         summary = watched.summary()
         summary = summary if run_id is None else summary.filter(run_id=run_id)
         scenario = scenario_of(watched.result)
-        checked = check_expectations(summary, scenario.expect) if run_id is None else ()
+        checked = check_expectations(summary, scenario.expectations) if run_id is None else ()
         back = (f"{watched.name}: all runs", f"{address(watched)}/")
         written = Written(scenario.summary, checked)
         part = "" if run_id is None else f"run {run_id}"
@@ -211,6 +211,6 @@ def _not_yet(line: Line) -> Line:
 
 def _checked(watched: Watched, summary: pl.DataFrame) -> Sequence[Checked]:
     try:
-        return check_expectations(summary, scenario_of(watched.result).expect)
+        return check_expectations(summary, scenario_of(watched.result).expectations)
     except ScenarioError:
         return ()  # as in `_about`

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 from rich.console import Console
@@ -34,7 +35,8 @@ from netwarp.store.run_status import RunStatus
 class Study:
     """A result: its directory, the runs that were executed now, the summary, the checked expectations, figures, and the
     files of the scenario's views (including their figures). `notes` were printed before its runs: the compiler's
-    warnings about their modules. A notebook shows verdicts, table and a figure."""
+    warnings about their modules. `missing` are sentences about figures that the scenario asks for and that could not be
+    drawn. A notebook shows verdicts, table and a figure."""
 
     result: Result
     execution: Execution
@@ -44,6 +46,7 @@ class Study:
     views: tuple[Path, ...] = ()
     page: Path | None = None
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -78,6 +81,14 @@ class Study:
         return result_html(self.result, self.summary, self.expectations, self.findings)
 
 
+class _Drawn(NamedTuple):
+    """The files of figures and of views, and sentences about figures that could not be drawn."""
+
+    figures: tuple[Path, ...] = ()
+    views: tuple[Path, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
 FIGURES = (".png", ".svg", ".pdf")
 _BEFORE = "before_the_fault"
 """The field of status.json with a run's status and reason before its analysis failed."""
@@ -90,9 +101,9 @@ def evaluate(
     summary = summarise(result, reported=execution.done)
     if execution.interrupted:
         return Study(result, execution, summary, (), ())
-    checked = check_expectations(summary, scenario.expect)
-    figures, views = _shown(result, scenario, summary, plots, console)
-    study = Study(result, execution, summary, tuple(checked), figures, views)
+    checked = check_expectations(summary, scenario.expectations)
+    drawn = _shown(result, scenario, summary, plots, console)
+    study = Study(result, execution, summary, tuple(checked), drawn.figures, drawn.views, missing=drawn.missing)
     return _with_page(study, scenario, plots, console) if page else study
 
 
@@ -109,16 +120,17 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         with console.status("computing metrics"):
             on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
-        figures, views = _shown(result, scenario, summary, plots, console)
-        checked = tuple(check_expectations(summary, scenario.expect))
-        return _with_page(Study(result, Execution(), summary, checked, figures, views), scenario, plots, console)
+        drawn = _shown(result, scenario, summary, plots, console)
+        checked = tuple(check_expectations(summary, scenario.expectations))
+        study = Study(result, Execution(), summary, checked, drawn.figures, drawn.views, missing=drawn.missing)
+        return _with_page(study, scenario, plots, console)
 
 
 def open_study(directory: Path) -> Study:
     """Open an old result as it is: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
     result = Result(open_verified(directory).path)
     summary = result.summary()
-    checked = tuple(check_expectations(summary, scenario_of(result).expect))
+    checked = tuple(check_expectations(summary, scenario_of(result).expectations))
     figures = tuple(sorted(result.plots.glob("*.png")))
     return Study(result, Execution(kept=[run.id for run in result.planned]), summary, checked, figures)
 
@@ -154,8 +166,8 @@ def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Pa
     check_look(result, look)
     if not look.figures and not every:
         with looking(look):
-            chosen, its = _drawn(result, scenario_of(result))
-        return [*chosen, *(path for path in its if path.suffix in FIGURES)]
+            drawn = _drawn(result, scenario_of(result))
+        return [*drawn.figures, *(path for path in drawn.views if path.suffix in FIGURES)]
     with looking(look):
         files = plot_result(result.path)
         unknown = [name for name in look.figures if not any(names(name, file.stem) for file in files)]
@@ -214,10 +226,10 @@ def figure_names(result: ResultDir) -> list[str]:
     return list(dict.fromkeys([*sorted(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
 
 
-def scenario_of(result: ResultDir) -> Scenario:
-    """The scenario that a result was made from, settings included. Raises StoreError, ScenarioError."""
+def scenario_of(result: ResultDir, more: Sequence[str] = ()) -> Scenario:
+    """The scenario that a result was made from, with its settings and `more`. Raises StoreError, ScenarioError."""
     path = result.path / "scenario.toml"
-    return parse_scenario(read_text(path), str(path), result.settings, result.path)
+    return parse_scenario(read_text(path), str(path), [*result.settings, *more], result.path)
 
 
 def _compute_metrics(result: ResultDir, run_id: str) -> None:
@@ -241,20 +253,18 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
         run.write_status(before["status"], before.get("reason"), **facts)
 
 
-def _shown(
-    result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
-) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+def _shown(result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console) -> _Drawn:
     """Draw the figures, and write the scenario's views; return both; empty if no run has measured anything."""
     if summary["value"].is_null().all():
-        return (), ()
+        return _Drawn()
     if not plots:
         with console.status("writing the scenario's own tables"):
-            return (), tuple(write_views(result, scenario.views, figures=False))
+            return _Drawn(views=tuple(write_views(result, scenario.views, figures=False)))
     with console.status("drawing"):
         return _drawn(result, scenario)
 
 
-def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+def _drawn(result: ResultDir, scenario: Scenario) -> _Drawn:
     """Draw the figures that the scenario asks for, and write its views and the page of all these figures."""
     # Imported here, because matplotlib takes longer to import than a short run takes to run.
     from netwarp.plots.charts.overview import Wish
@@ -270,16 +280,16 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
     look = replace(current(), figures=names or (("",) if wishes else ()), brief=True)
     with looking(look):
         views = write_views(result, scenario.views)
+    stems = dict.fromkeys(path.stem for path in views if path.suffix in FIGURES)
+    missing = [one for one in drawn.missing if not any(one.endswith(f" {stem}") for stem in stems)]
     if current().out is None:
         entries = [Shown(one.stem, one.title, one.command) for one in drawn.entries]
-        stems = dict.fromkeys(path.stem for path in views if path.suffix in FIGURES)
         titles = {path.stem: title_of(read_text(path)) for path in views if path.suffix == ".svg"}
         entries += [
             Shown(stem, titles.get(stem) or stem.replace("-", " "), f"netwarp plot DIR {stem}") for stem in stems
         ]
-        missing = [one for one in drawn.missing if not any(one.endswith(f" {stem}") for stem in stems)]
         write_index(result, entries, drawn.left, missing)
-    return tuple(drawn.files), tuple(views)
+    return _Drawn(tuple(drawn.files), tuple(views), tuple(missing))
 
 
 def _varies_more(scenario: Scenario) -> bool:

@@ -6,10 +6,12 @@ A study offers the needs of its views, such as axes and records, beside these (`
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from netwarp.flows import KINDS
 from netwarp.plan import Plan
+from netwarp.scenario.check.study import without_scope
 from netwarp.scenario.errors import ScenarioError, did_you_mean
 from netwarp.scenario.load.loader import problems_at
-from netwarp.scenario.model import Scenario
+from netwarp.scenario.model import Expectation, Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.summary import CASE
 from netwarp.studies import registry
@@ -37,9 +39,11 @@ def refuse_unshowable(plan: Plan, *, exact: bool = True) -> None:
 
 
 def _unknown_metrics(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-    """Metrics of expectations and figures that the catalogue does not have; a figure may name the stem of several."""
+    """Metrics of expectations and figures that the catalogue does not have, or that no flow has; a figure may name the
+    stem of a distribution."""
     for index, expectation in enumerate(scenario.expect):
-        if why := _unknown(expectation.metric, by_stem=False):
+        why = _unknown(expectation.metric, by_stem=False)
+        if why := why or _measured_by_none(expectation, scenario):
             yield ("expect", index, "metric"), why
     for index, figure in enumerate(scenario.figures):
         if figure.metric and (why := _unknown(figure.metric, by_stem=True)):
@@ -47,17 +51,52 @@ def _unknown_metrics(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
 
 
 def _unknown(metric: str, *, by_stem: bool) -> str | None:
-    """Say why this is not a metric, nor with `by_stem` the stem of several; None if it is."""
+    """Say why this is not a metric, nor with `by_stem` the stem of a distribution; None if it is."""
     # Only for what names metrics: this is in the way of the first machine's start.
-    from netwarp.analysis.catalogue.metrics import CATALOGUE, entry_of, stem_entry
+    from netwarp.analysis.catalogue.metrics import CATALOGUE, entry_of
 
+    if why := without_scope(metric):
+        return why
     scope, _, name = metric.partition(".")
-    if entry_of(scope, name) or (by_stem and stem_entry(scope, name)):
+    stems = [entry.stem for entry in CATALOGUE[scope] if entry.spread] if by_stem else []
+    if entry_of(scope, name) or name in stems:
         return None
-    if scope not in CATALOGUE:
-        return f'"{scope}" of "{metric}" is not what metrics are of{did_you_mean(scope, CATALOGUE)}; {_ALL}'
-    known = [n for entry in CATALOGUE[scope] for n in (*entry.names, *([entry.stem] if by_stem else []))]
-    return f'"{metric}" is not a metric{did_you_mean(name, known)}; {_ALL}'
+    known = [*(name for entry in CATALOGUE[scope] for name in entry.names), *stems]
+    return f'"{metric}" is not a metric{did_you_mean(metric, [f"{scope}.{name}" for name in known])}; {_ALL}'
+
+
+def _measured_by_none(expectation: Expectation, scenario: Scenario) -> str | None:
+    """Say that only flows of other tools have the metric of an expectation; None if one may have it.
+
+    The flows count that `where` names; programs under a command make flows that are not known before.
+    """
+    from netwarp.analysis.catalogue.tools import has_metric
+
+    scope, _, name = expectation.metric.partition(".")
+    if scenario.command is not None or scenario.workload.makes_network or not scenario.workload.needs_flows:
+        return None
+    wanted = expectation.where.get("name", ())
+    named = {one for one in (wanted if isinstance(wanted, tuple) else (wanted,)) if one in scenario.flows}
+    tools = {tool for flow in named or scenario.flows for tool in _tools_of(flow, scenario)}
+    if any(tool not in KINDS or has_metric(scope, name, KINDS[tool]) for tool in tools):
+        return None
+    those = ", ".join(tool for tool, kind in KINDS.items() if has_metric(scope, name, kind))
+    return (
+        f'"{expectation.metric}" is measured of flows with the tool {those}, and '
+        f"{'these' if named else 'the flows here'} have {', '.join(sorted(tools))}; take another metric or flow"
+    )
+
+
+def _tools_of(flow: str, scenario: Scenario) -> set[str]:
+    """The tools that a flow has at any point of a scenario."""
+    keys = ("flows", flow, "tool")
+    varied = [(path, (value,)) for case in scenario.cases for path, value in case.set.items()]
+    varied += [(path, (value,)) for preset in scenario.presets.values() for path, value in preset.items()]
+    varied += scenario.sweep.items()
+    return {
+        scenario.flows[flow].tool,
+        *(str(value) for path, values in varied if scenario.keys_of(path) == keys for value in values),
+    }
 
 
 def _unshowable(plan: Plan, exact: bool) -> Iterator[tuple[Keys, str]]:

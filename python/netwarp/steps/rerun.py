@@ -21,6 +21,7 @@ from netwarp.execute.progress import RunProgress
 from netwarp.kernels import list_kernels
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.scenario import Scenario, ScenarioError
+from netwarp.scenario.model.wire import is_device
 from netwarp.steps.evaluation import scenario_of, summarise
 from netwarp.steps.study import keep_files, named_files, note_warnings
 from netwarp.store.digests import Difference, compare_digests
@@ -145,14 +146,31 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
 
 
 def _scenario(old: ResultDir) -> Scenario:
-    """The scenario of a result. Raises SelectionError with the version that reads it, if this one does not."""
+    """The scenario of a result, with its wires. Raises SelectionError with the version that reads it, if this one does
+    not."""
     try:
-        return scenario_of(old)
+        scenario = scenario_of(old)
+        wires = _wires(old, scenario)
+        return scenario_of(old, wires) if wires else scenario
     except ScenarioError as error:
         version = old.manifest.get("netwarp") or ""
         if version in ("", installed_version()):
             raise
         raise SelectionError(f"{error}\n{_of_version(old, version)}") from None
+
+
+def _wires(old: ResultDir, scenario: Scenario) -> list[str]:
+    """Settings for links that were netem's before links became devices by default."""
+    made = next((run.id for run in old.planned if old.is_complete(run.id)), None)
+    if made is None or old.plan.get("engine") == IMPORTED:
+        return []
+    of_netem = {link.name for link in old.run(made).lab.links if not link.device}
+    varied = {*scenario.sweep, *(path for case in scenario.cases for path in case.set)}
+    return [
+        f"links.{name}.wire=netem"
+        for name in scenario.links
+        if name in of_netem and is_device(scenario, name, devices=True) and f"links.{name}.wire" not in varied
+    ]
 
 
 def _of_version(old: ResultDir, version: str) -> str:

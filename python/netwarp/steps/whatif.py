@@ -29,13 +29,15 @@ from netwarp.store.making import new_directory
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
+from netwarp.values.constants import NS_PER_S
 from netwarp.values.json_values import JsonObject
 from netwarp.values.units import format_duration, parse_duration
 
 _PACKET = re.compile(r"(?:(?P<flow>[^@#]+)@)?(?P<place>[^@#]+:[^@#]+)(?:#(?P<number>\d+)|@(?P<time>[^@#]+))")
 _GRAMMAR = "PLACE#NUMBER, FLOW@PLACE#NUMBER or PLACE@TIME, such as bottleneck:r1#1234, bulk@bottleneck:r1#221"
 _MARGIN_NS = 100
-"""The wire is changed this long before and after the packet enters it: less than a full frame takes at 100 Gbit/s."""
+"""A wire of netem is changed this long before and after the packet enters it: less than a full frame takes at 100
+Gbit/s."""
 
 
 _LOSS: TypeAdapter[LossModel] = TypeAdapter(LossModel)
@@ -60,12 +62,34 @@ class Intervention:
 
 @dataclass(frozen=True)
 class _Packet:
-    """A packet that leaves a queue for the wire: the given name, the place, the time, and its ECN bits."""
+    """A packet that leaves a queue for the wire: the given name, the place, the time, its size, and its ECN bits."""
 
     name: str
     end: End
     left_ns: int
+    size_bytes: int
     ecn: int
+
+    @property
+    def begins(self) -> tuple[int, int]:
+        """From when until when a property of the wire has to be another, so that it is for this packet alone when it
+        begins to leave. An event of a frame comes before a change at the same instant (docs/wires.md)."""
+        if self.end.device:
+            return self.left_ns - 1, self.left_ns
+        return self.left_ns - _MARGIN_NS, self.left_ns + _MARGIN_NS
+
+    @property
+    def leaves(self) -> tuple[int, int]:
+        """The same of an outage, which a frame does not survive of which any part leaves meanwhile: it begins when the
+        last bit of a device's frame in front has left."""
+        return (self.left_ns, self.left_ns + 1) if self.end.device else self.begins
+
+    def ends(self, rate_bps: int | None) -> tuple[int, int]:
+        """The same of what applies when its last bit has left a device, such as the delay."""
+        if not self.end.device or rate_bps is None:
+            return self.begins
+        last_ns = self.left_ns + -(-self.size_bytes * 8 * NS_PER_S // rate_bps)
+        return last_ns - _MARGIN_NS // 2, last_ns + _MARGIN_NS // 2
 
     def words(self, what: str) -> str:
         return f"{self.name}, which left {self.end.name} at {self.left_ns / 1e9:.9f} s, {what}"
@@ -74,8 +98,9 @@ class _Packet:
 def drop(run: RunDir, packet: str) -> Intervention:
     """Lose this packet on the wire behind the queue that it leaves. Raises SelectionError if it does not exist."""
     found = _find(run, packet)
-    outage: JsonObject = {_direction(run, found.end): f"{2 * _MARGIN_NS}ns"}
-    change: JsonObject = {"at": f"{found.left_ns - _MARGIN_NS}ns", "link": found.end.link, "outage": outage}
+    from_ns, until_ns = found.leaves
+    outage: JsonObject = {_direction(run, found.end): f"{until_ns - from_ns}ns"}
+    change: JsonObject = {"at": f"{from_ns}ns", "link": found.end.link, "outage": outage}
     return Intervention(found.words("is lost"), [change])
 
 
@@ -90,7 +115,7 @@ def mark(run: RunDir, packet: str) -> Intervention:
         raise SelectionError(f"{packet} cannot be marked: {why}")
     loss = _wire(run, found).loss
     before = _LOSS.validate_python(loss.as_json()).words() if loss else "0%"
-    return Intervention(found.words("is marked"), _meanwhile(run, found, "loss", "100% ecn", before))
+    return Intervention(found.words("is marked"), _meanwhile(run, found, found.begins, ("loss", "100% ecn", before)))
 
 
 def delay(run: RunDir, text: str) -> Intervention:
@@ -108,8 +133,9 @@ def delay(run: RunDir, text: str) -> Intervention:
     if by_ns <= 0:
         raise SelectionError(f"{text}: a packet can only be delayed; give a time above 0")
     found = _find(run, packet)
-    before = _wire(run, found).delay_ns
-    changes = _meanwhile(run, found, "delay", f"{before + by_ns}ns", f"{before}ns")
+    wire = _wire(run, found)
+    values = ("delay", f"{wire.delay_ns + by_ns}ns", f"{wire.delay_ns}ns")
+    changes = _meanwhile(run, found, found.ends(wire.rate_bps), values)
     return Intervention(found.words(f"takes {format_duration(by_ns)} longer"), changes)
 
 
@@ -183,10 +209,13 @@ def _refuse_beside_states(scenario: Scenario, interventions: Sequence[Interventi
                 )
 
 
-def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[JsonObject]:
-    """Changes that set a property of the wire while the packet enters it, and then restore it."""
+def _meanwhile(
+    run: RunDir, packet: _Packet, between_ns: tuple[int, int], values: tuple[str, str, str]
+) -> list[JsonObject]:
+    """Changes that set a property of the wire (name, value, value before) between two instants, and then restore it."""
     direction = _direction(run, packet.end)
-    moments = ((packet.left_ns - _MARGIN_NS, value), (packet.left_ns + _MARGIN_NS, before))
+    field, value, before = values
+    moments = zip(between_ns, (value, before), strict=True)
     return [{"at": f"{at}ns", "link": packet.end.link, field: {direction: it}} for at, it in moments]
 
 
@@ -227,9 +256,19 @@ def _find(run: RunDir, packet: str) -> _Packet:
         pl.col("interface_index") == end.interface_index,
         pl.col("dequeue_ns").is_between(left_ns - _MARGIN_NS, left_ns + _MARGIN_NS),
     )
+    if end.device and _ring_pkts(run, end) > 1:
+        raise SelectionError(
+            f"{packet} leaves the queue for a ring, so that the time at which it leaves the interface is not recorded; "
+            f"lose it by plan: links.{end.link}.loss (docs/wires.md)"
+        )
     if near.select(pl.len()).collect().item() > 1:
         raise SelectionError(f"{packet} leaves the queue within {_MARGIN_NS} ns of another packet; both would be lost")
-    return _Packet(packet, end, int(left_ns), int(chosen["ecn_out"].item() or 0))
+    size_bytes = int(chosen["packet_bytes"].item())
+    return _Packet(packet, end, int(left_ns), size_bytes, int(chosen["ecn_out"].item() or 0))
+
+
+def _ring_pkts(run: RunDir, end: End) -> int:
+    return next(link.ring_pkts for link in run.lab.links if link.name == end.link)
 
 
 def _first_after(frame: pl.DataFrame, time: str, packet: str) -> pl.DataFrame:

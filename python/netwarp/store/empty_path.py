@@ -42,6 +42,10 @@ class EmptyPath:
         """The delays of its links there and back."""
         return sum(hop.delay_ns for hop in (*self.forward, *self.reverse))
 
+    def crossings_ns(self, frame_bytes: int) -> float:
+        """The time that a frame of this size takes there, and one back."""
+        return _crossing_ns(self.forward, frame_bytes) + _crossing_ns(self.reverse, frame_bytes)
+
     @property
     def _ack_bytes(self) -> int:
         return ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[self.ip_version] + TCP_HEADER_BYTES

@@ -31,6 +31,7 @@ class AccountRow(TypedDict):
     reordered_pkts: int | None
     jitter_us: float | None
     received_in_ns: int | None
+    unsent_pkts: int | None
 
 
 class NamespaceRow(TypedDict):

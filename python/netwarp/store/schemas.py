@@ -91,14 +91,26 @@ FLOWS = Table(
         column("start_ns", "i64", "ns", "when it started, from t0"),
         column("connect_ns", "i64?", "ns", "when it was connected; absent if it never was, or has no connection"),
         column("end_ns", "i64", "ns", "when it ended, from t0"),
-        column("sent_bytes", "u64?", "bytes", "payload handed to the kernel; absent if nothing counted it (command)"),
+        column(
+            "sent_bytes",
+            "u64?",
+            "bytes",
+            "payload handed to the kernel; of `quic_datagrams` the data of `sent_pkts`; absent if nothing counted it "
+            "(command)",
+        ),
         column("received_bytes", "u64?", "bytes", "payload that arrived; absent if nothing counted it (command)"),
         column("retransmits", "u32?", "packets", "retransmitted in all"),
         column("rwnd_limited_us", "u64?", "µs", "time limited by the receiver's window"),
         column("sndbuf_limited_us", "u64?", "µs", "time limited by the send buffer"),
         column("busy_us", "u64?", "µs", "time with data to send or unacknowledged"),
         column("error", "utf8?", "", "what went wrong; absent if nothing did"),
-        column("sent_pkts", "u64?", "packets", "datagrams or echo requests sent"),
+        column(
+            "sent_pkts",
+            "u64?",
+            "packets",
+            "datagrams or echo requests sent; of `quic_datagrams` those that were due, without those that still "
+            "waited at the end",
+        ),
         column("received_pkts", "u64?", "packets", "datagrams that arrived, each counted once (UDP generators)"),
         column("duplicate_pkts", "u64?", "packets", "datagrams that arrived again (UDP generators)"),
         column(
@@ -106,6 +118,12 @@ FLOWS = Table(
         ),
         column("jitter_us", "f64?", "µs", "interarrival jitter at the receiver's end (RFC 3550, UDP generators)"),
         column("received_in_ns", "i64?", "ns", "how long payload arrived, by the receiver's own clock (iperf3)"),
+        column(
+            "unsent_pkts",
+            "u64?",
+            "packets",
+            "of `sent_pkts`, those that the sender's backlog dropped before they could leave (quic_datagrams)",
+        ),
     ),
 )
 
@@ -165,7 +183,13 @@ QUIC_ACKS = Table(
     "agent, exact, where there are QUIC flows; a program's own qlog",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
-        column("connection", "u32?", "", "the connection's number in the flow, from 0; absent: the flow's only one"),
+        column(
+            "connection",
+            "u32?",
+            "",
+            "the connection's number in the flow, from 0; of `http` with `zero_rtt` the first two are those that "
+            "fetched tickets; absent: the flow's only one",
+        ),
         TIME,
         column("event", "u8", "", listed_codes(QUIC_EVENTS)),
         column("cwnd_bytes", "u64", "bytes", "congestion window, of UDP payload"),

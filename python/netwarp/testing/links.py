@@ -28,6 +28,7 @@ class Link:
         self.ends: tuple[str, str] = (link["ends"][0]["node"], link["ends"][1]["node"])
         """The nodes that it joins."""
         self._ends: list[dict[str, Any]] = link["ends"]
+        self._is_device = bool(link["device"])
         self._changes = [change for change in scheduled if change["link"] == self.name]
         self._t0_ns = t0_ns
         self._losses: dict[int, Any] = {}
@@ -70,14 +71,21 @@ class Link:
             wire |= _as_in_a_lab("loss", loss)
         rate_bps = None if rate is None else parse_positive_rate(rate)
         for number in _numbers(direction):
-            if rate_bps is not None and self._ends[number]["shaper"] is None:
+            if rate_bps is not None and self._rate(number) is None:
                 raise ValueError(f"the link {self.name} has no rate that could change: its trace or `raw` decides it")
             self._change(number, wire if rate_bps is None else wire | {"rate_bps": rate_bps})
+
+    def _rate(self, number: int) -> int | None:
+        """The rate at the beginning of a direction that has one: a device's, or a shaper's."""
+        end = self._ends[number]
+        if self._is_device:
+            return None if end["opportunities"] else int(end["wire"]["rate_bps"])
+        return end["shaper"] and int(end["shaper"]["rate_bps"])
 
     def _state(self, number: int) -> tuple[int | None, dict[str, Any]]:
         """Rate and wire of a direction now."""
         end, now_ns = self._ends[number], time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self._t0_ns
-        rate, wire = end["shaper"] and end["shaper"]["rate_bps"], end["wire"]
+        rate, wire = self._rate(number), end["wire"]
         for change in self._changes:
             if change["index"] == end["index"] and change["at_ns"] <= now_ns:
                 rate = change["rate_bps"] or rate

@@ -38,13 +38,16 @@ QUIC_OVERHEAD_BYTES = 28
 """The least overhead of a full packet of one stream's data: flags, connection ID of 8 bytes, packet number, frame type,
 stream ID, tag of 16 bytes (RFC 9000, sections 17.3 and 19.8; RFC 9001, section 5.3)."""
 
-QUIC_DATAGRAM_OVERHEAD_BYTES = 29
-"""The least overhead of a packet with one unreliable datagram: flags, connection ID of 8 bytes, packet number, frame
-type, length of 2 bytes, tag of 16 bytes (RFC 9221, section 4)."""
+QUIC_DATAGRAM_OVERHEAD_BYTES = 27
+"""The least overhead of a packet with one unreliable datagram, without its length: flags, connection ID of 8 bytes,
+packet number, frame type, tag of 16 bytes (RFC 9221, section 4)."""
 
 QUIC_DATAGRAM_RESERVE_BYTES = 38
 """The room that quinn keeps free beside the largest datagram: as above, with a packet number of 4 bytes and a length
 of 8."""
+
+QUIC_SHORT_DATAGRAM_BYTES = 64
+"""The data of a datagram from which its length takes two bytes rather than one (RFC 9000, section 16)."""
 
 TCP_HEADER_BYTES = 32
 """The size of a TCP header with timestamps."""

@@ -15,25 +15,24 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 class Setting:
     """The kernel's `release`, such as 6.12.117-netwarp; with `noise`, links and starts vary (`variants.py`).
 
-    With `devices`, links are devices unless they say otherwise.
+    With `netem`, no link is a device unless it says so.
     """
 
     release: str
     noise: bool = False
-    devices: bool = False
+    netem: bool = False
 
     @property
     def words(self) -> str:
         """The setting in words, for the page."""
         return (
-            f"Linux {self.release}{', with noise' if self.noise else ''}"
-            f"{', on links that are devices' if self.devices else ''}"
+            f"Linux {self.release}{', with noise' if self.noise else ''}{', on links of netem' if self.netem else ''}"
         )
 
     @property
     def head(self) -> dict[str, Json]:
         """The head of `validation.json`."""
-        return {"release": self.release, "noise": self.noise, "devices": self.devices}
+        return {"release": self.release, "noise": self.noise, "netem": self.netem}
 
     def leaves_out(self, row: Row) -> str:
         """The reason why a row is not judged here; empty if it is."""

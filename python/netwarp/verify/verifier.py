@@ -52,7 +52,7 @@ def verify(
     make_folder(directory)  # also if no row has an experiment, since the page goes there
     for number, experiment in enumerate(wanted):
         begun(number, len(wanted), experiment.name)
-        scenario = scenario_of(experiment, noisy=setting.noise, devices=setting.devices)
+        scenario = scenario_of(experiment, noisy=setting.noise, netem=setting.netem)
         try:
             study = make(scenario, directory / experiment.name)
         except ScenarioError as refused:
@@ -72,10 +72,10 @@ def verify(
     ]
 
 
-def scenario_of(experiment: Experiment, *, noisy: bool = False, devices: bool = False) -> Scenario:
-    """The scenario of an experiment, with or without noise, and on netem or devices. Raises ScenarioError."""
+def scenario_of(experiment: Experiment, *, noisy: bool = False, netem: bool = False) -> Scenario:
+    """The scenario of an experiment, with or without noise, and on devices or netem. Raises ScenarioError."""
     scenario = _load(experiment, experiment.settings)
-    changed = (*(noise_of(scenario) if noisy else ()), *(wires_of(scenario, "device") if devices else ()))
+    changed = (*(noise_of(scenario) if noisy else ()), *(wires_of(scenario, "netem") if netem else ()))
     return _load(experiment, (*experiment.settings, *changed)) if changed else scenario
 
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::control::Control;
 use crate::backend::{Departure, TimedSender};
@@ -12,7 +12,7 @@ use crate::traffic::fields::MediaFields;
 use crate::traffic::generator::Setup;
 use crate::traffic::pace::Pace;
 use crate::traffic::threads::lock;
-use crate::traffic::udp::Sent;
+use crate::traffic::udp::{Sent, send_all};
 
 /// The fewest bytes of media in a datagram: with the RTP header they reach a datagram's minimum.
 const LEAST_FRAME_BYTES: u32 = 4;
@@ -68,13 +68,13 @@ impl Source {
             }
             // The sender waits for the frame's instant.
             let frame = self.frame(self.start_ns + at_ns);
-            let done = self.sender.send(sequence, &frame)?;
-            if let Some(control) = &mut self.control {
-                control.sent(&frame[..done]);
-            }
-            sequence += done as u64;
-            lock(&self.sent).add(&frame[..done]);
-            ensure!(done == frame.len(), "datagram {sequence} could not be sent");
+            let (control, account) = (&mut self.control, &self.sent);
+            sequence = send_all(self.sender.as_mut(), sequence, &frame, |sent| {
+                if let Some(control) = control.as_mut() {
+                    control.sent(sent);
+                }
+                lock(account).add(sent);
+            })?;
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ pub struct Account {
     pub done_ns: Option<i64>,
     pub sent_bytes: Option<u64>,
     pub sent_pkts: Option<u64>,
+    /// Of the sent ones, those that the sender dropped before they could leave.
+    pub unsent_pkts: Option<u64>,
     pub lost_pkts: Option<u64>,
     pub received_bytes: Option<u64>,
     pub error: Option<String>,
@@ -34,6 +36,7 @@ impl Account {
         stats.end_ns = self.done_ns.unwrap_or(stats.end_ns).min(stats.end_ns);
         stats.sent_bytes = self.sent_bytes;
         stats.sent_pkts = self.sent_pkts;
+        stats.unsent_pkts = self.unsent_pkts;
         stats.retransmits = self.lost_pkts.map(|pkts| pkts as u32);
         stats.received_bytes = self.received_bytes;
         stats.error.clone_from(&self.error);

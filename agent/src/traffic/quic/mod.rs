@@ -94,7 +94,7 @@ pub fn prepare_datagrams(setup: &Setup) -> Result<Box<dyn Generator>> {
         datagram_bytes: fields.datagram_size_bytes,
         streams: 0,
         gso: fields.gso,
-        waiting_bytes: Some(buffer_bytes(&fields)),
+        waiting_bytes: Some(buffer_bytes(&fields)?),
     };
     let (account, stats) = (Shared::default(), Arc::default());
     let intake = Arriving {
@@ -103,7 +103,7 @@ pub fn prepare_datagrams(setup: &Setup) -> Result<Box<dyn Generator>> {
         table: Arc::clone(&setup.tables.datagrams),
     };
     let receiver = receiver(setup, &settings, &account, Box::new(intake))?;
-    let outgoing = Box::new(Departing::new(&fields));
+    let outgoing = Box::new(Departing::new(&fields)?);
     let sender = sender(setup, &settings, &account, outgoing, None)?;
     Ok(Box::new(Quic {
         account,

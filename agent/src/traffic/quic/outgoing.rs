@@ -11,8 +11,13 @@ pub trait Outgoing: Send {
     /// Takes an event of the connection.
     fn hear(&mut self, event: &Event, time_ns: i64);
 
-    /// Gives quinn what it may take now, and returns when it may take more, if an event of the connection does not say.
-    fn fill(&mut self, connection: &mut Connection, time_ns: i64) -> Result<Option<i64>>;
+    /// Gives quinn what it may take now.
+    fn fill(&mut self, connection: &mut Connection, time_ns: i64) -> Result<()>;
+
+    /// When there is more to give, after quinn has sent what it may; None if an event of the connection says.
+    fn more_ns(&self, _connection: &mut Connection) -> Option<i64> {
+        None
+    }
 
     /// Whether all has been sent, and the connection may be closed.
     fn is_finished(&self) -> bool;
@@ -67,10 +72,10 @@ impl Outgoing for Streams {
     }
 
     /// Opens the streams, once the peer allows it, and gives each in turn as much as the send window has room for.
-    fn fill(&mut self, connection: &mut Connection, _time_ns: i64) -> Result<Option<i64>> {
+    fn fill(&mut self, connection: &mut Connection, _time_ns: i64) -> Result<()> {
         while let Some(left_bytes) = self.shares.get(self.streams.len()) {
             let Some(id) = connection.streams().open(Dir::Uni) else {
-                return Ok(None);
+                return Ok(());
             };
             self.streams.push(Stream {
                 id,
@@ -93,7 +98,7 @@ impl Outgoing for Streams {
             }
             self.next = (self.next + 1) % self.streams.len();
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Whether all data has been acknowledged.

@@ -108,20 +108,28 @@ impl Sender {
                     _ => {}
                 }
             }
-            let mut more_ns = None;
             if !is_closing {
+                self.outgoing.fill(connection, since(self.t0_ns))?;
                 is_closing = self.ending.is_stopped() || self.outgoing.is_finished();
-                match is_closing {
+                if is_closing {
                     // Data in flight still arrives, unsent data never does. If the window is full, quinn cannot
                     // even say that it has closed the connection.
-                    true => connection.close(now, NO_ERROR, Bytes::new()),
-                    false => more_ns = self.outgoing.fill(connection, since(self.t0_ns))?,
+                    connection.close(now, NO_ERROR, Bytes::new());
                 }
             }
             self.driver.speak(now);
             self.record(number)?;
+            let more_ns = match self.driver.connection(number) {
+                Some(connection) if !is_closing => self.outgoing.more_ns(connection),
+                _ => None,
+            };
             let until = more_ns.map(|at_ns| now + self.left(at_ns));
             self.driver.wait(until)?;
+        }
+        if !is_closing && let Some(connection) = self.driver.connection(number) {
+            // The run's end: what has become due by now counts, though it does not leave.
+            self.outgoing.fill(connection, since(self.t0_ns))?;
+            self.outgoing.count(connection, &mut lock(&self.account));
         }
         Ok(())
     }

@@ -148,8 +148,8 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "run": (
         entry(
             "jain_index",
-            "(Σx)² / (n Σx²) of the goodputs x of the n flows that are bulk or iperf3 over TCP, or QUIC (Jain, Chiu, "
-            "Hawe 1984)",
+            "(Σx)² / (n Σx²) of the goodputs x of the n flows that are bulk or iperf3 over TCP, or streams of QUIC "
+            "(`quic`; not `quic_datagrams`, which may have a rate) (Jain, Chiu, Hawe 1984)",
             "flows",
             "`flow.goodput_mbps`",
             better=HIGHER,

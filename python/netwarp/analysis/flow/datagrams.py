@@ -94,7 +94,9 @@ def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
     """Return the fate of the datagrams sent in the window.
 
     Datagrams sent within the longest delay before the run's end may only have been cut off. For losses none of them
-    counts, arrived or not: counting only the arrived ones would make the loss too small.
+    counts, arrived or not: counting only the arrived ones would make the loss too small. Nor do those after the last
+    that arrived, unless nothing has arrived for longer than that delay: it may still grow, and the times at which they
+    were sent are estimates.
     """
     inside = window.mask(datagrams.sent_ns) & datagrams.first
     delays = datagrams.delays_ns[inside]
@@ -103,6 +105,8 @@ def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
     sent_ns = sending_times(datagrams, window)
     longest = int(delays.max(initial=0))
     known = window.mask(sent_ns) & (sent_ns <= run_end_ns - longest)
+    if len(datagrams.sequence) and run_end_ns - int(datagrams.received_ns.max()) <= longest:
+        known[int(datagrams.sequence.max()) + 1 :] = False
     sequence = datagrams.sequence[datagrams.first]
     late = sequence < np.maximum.accumulate(sequence) if len(sequence) else np.empty(0, np.bool_)
     return Received(

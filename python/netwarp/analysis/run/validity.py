@@ -12,6 +12,7 @@ from netwarp.analysis.run.idle_red import idle_red_doubts
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.store.console import CONSOLE, WARNING
 from netwarp.store.description import Flow
+from netwarp.store.empty_path import EmptyPath, empty_path
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_text
 from netwarp.store.rows import AccountRow, accounts
@@ -19,6 +20,8 @@ from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState
+from netwarp.values.constants import ETHERNET_HEADER_BYTES
+from netwarp.values.units import format_duration
 
 LIMITED_SHARE = 0.05
 _MAX_REASONS = 5
@@ -107,13 +110,22 @@ def flow_failure(flow: Flow, account: AccountRow | None) -> str | None:
     return None
 
 
-def flow_silence(flow: Flow, account: AccountRow, replies: Collection[int]) -> str | None:
+def flow_silence(
+    flow: Flow, account: AccountRow, replies: Collection[int], path: EmptyPath | None = None
+) -> str | None:
     """Say what a flow that ran without an error did not achieve; None if it got something through.
 
-    `replies` are the ids of flows of echo requests with replies.
+    `replies` are the ids of flows of echo requests with replies; `path` is that of the flow, None if not known.
     """
     if flow.kind.connects and account["connect_ns"] is None:
-        return f"flow {flow.name} never connected"
+        lasted_ns = account["end_ns"] - account["start_ns"]
+        if path is None or lasted_ns > path.crossings_ns(path.mtu + ETHERNET_HEADER_BYTES):
+            return f"flow {flow.name} never connected"
+        return (
+            f"flow {flow.name} ended {format_duration(lasted_ns)} after its start, before its handshake could: this "
+            "takes at least a round trip, and the delays of its path alone are "
+            f"{format_duration(path.round_trip_ns)}; let it last longer"
+        )
     if flow.transport == "icmp":
         return None if flow.id in replies else f"flow {flow.name} got no reply"
     if account["sent_bytes"] == 0 or account["received_bytes"] == 0:
@@ -164,11 +176,14 @@ def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
     known = _accounts(run)
     replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
     starved: Collection[int] | None = None
+    unconnected = {number for number, account in known.items() if account["connect_ns"] is None}
+    planned = {flow.id: flow for flow in run.lab.flows if flow.id in unconnected} if unconnected else {}
     for flow in run.description.flows:
         account = known.get(flow.id)
         if flow.kind.found or account is None or account["error"]:
             continue
-        if reason := flow_silence(flow, account, replies):
+        path = empty_path(run.lab, planned[flow.id]) if flow.id in planned else None
+        if reason := flow_silence(flow, account, replies, path):
             starved = flows_with_losses(run) if starved is None else starved
             lost = flow.id in starved
             yield f"{reason}: the network lost its packets" if lost else reason, lost

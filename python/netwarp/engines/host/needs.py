@@ -8,6 +8,7 @@ from netwarp.flows.options import given_options
 from netwarp.lab_format.wires import CHANGING, PROPERTIES, WireProperty
 from netwarp.plan import Plan
 from netwarp.scenario.model import Change, Link, Node, RunOptions, Tuner
+from netwarp.scenario.model.wire import needs_device, plans
 from netwarp.scenario.source import Keys
 
 _DIRECTIONS = (0, 1)
@@ -40,6 +41,9 @@ def of_own_kernel(key: Keys, section: Any) -> Iterator[tuple[Keys, str]]:
             traces = [section.trace.of(direction) for direction in _DIRECTIONS]
             if section.wire == "device":
                 yield (*key, "wire"), f"a link that is a device needs {instead}, or leave out `wire`"
+            elif needs_device(section):
+                found = next((name for name, _, _ in plans(section)), "ring")
+                yield (*key, found), f"this needs a link that is a device, of {instead}"
             if any(trace is not None and trace.opportunities for trace in traces):
                 yield (*key, "trace"), f"delivery opportunities (of a Mahimahi trace) need {instead}"
         case tuple():

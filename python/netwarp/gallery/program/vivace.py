@@ -18,60 +18,69 @@ STEP = 1.0
 BOUND, BOUND_MORE = 0.05, 0.1
 """ω0 and δ, as shares of the rate: the largest change, and what each further one in the same direction adds."""
 FLAT = 0.01
-"""RTT gradients closer to 0 count as 0 (section 4.3)."""
+"""RTT gradients below this count as 0: small ones (section 4.3), and negative ones, as in the authors' program.
+
+If a falling RTT earned utility, a lower rate would look better for as long as a queue drains, and the rate would fall
+far below the link's."""
 PACKETS = 50
 """The fewest packets in a monitoring interval: with fewer, a single loss outweighs all else."""
 LOWEST_MBPS = 0.1
 
 
 class Vivace:
-    """The control of one connection: a rate in Mbit/s, and the trials around it."""
+    """The control of one connection: a rate in Mbit/s, and the trials around it.
+
+    Each rate is held for two intervals. The ACKs of the first one are for packets that were sent before it; those of
+    the second one are for packets sent at this rate, and have its utility.
+    """
 
     def __init__(self) -> None:
         self.rate = 0.0
         self.random = random.Random()
-        self.sent: list[float] = []  # rates of the last intervals; an interval's ACKs are for the one before it
-        self.wanted: list[float] = []  # the rates of this round's trials
-        self.trials: list[float] = []  # those still to be tried
+        self.tried = 0.0  # the rate at which it sends
+        self.heard = False  # whether the present interval's ACKs are for this rate
+        self.trials: list[float] = []  # the rates that this round has still to try
         self.known: dict[float, float] = {}  # the utilities of this round's trials
         self.best = (0.0, float("-inf"))  # in the starting phase: rate and utility
         self.starts = True
         self.direction, self.count, self.steps = 0, 0, 0
 
     def __call__(self, state: State) -> Action:
-        """Take in what the rate before the last one brought, and set the next rate."""
+        """Go on with the rate until its utility is known, and then to the next rate."""
         if state.event == START:
             self.random.seed(f"{os.environ['NETWARP_SEED']} {state.flow}")
-            self.rate = 10 * state.mss * 8 / max(state.srtt_us, 1)
+            self.tried = self.rate = 10 * state.mss * 8 / max(state.srtt_us, 1)
         elif state.event == TIMEOUT:
             self.halve()
-        elif state.event != END and len(self.sent) > 1 and state.delivered:
-            self.hear(self.sent[-2], utility(self.sent[-2], state))
-        return self.send(state, self.next_rate())
+        elif not self.heard:
+            self.heard = True
+        elif state.event != END and state.delivered:
+            self.hear(utility(self.tried, state))
+            self.tried, self.heard = self.tried * 2 if self.starts else self.trials.pop(0), False
+        return self.send(state)
 
-    def hear(self, rate: float, value: float) -> None:
-        """Take in the utility of a rate."""
+    def hear(self, value: float) -> None:
+        """Take in the utility of the rate."""
         if self.starts:
-            self.hear_start(rate, value)
-        elif rate in self.wanted and rate not in self.known:
-            self.known[rate] = value
+            self.hear_start(value)
+        else:
+            self.known[self.tried] = value
             if len(self.known) == 2:
                 self.decide()
 
-    def hear_start(self, rate: float, value: float) -> None:
+    def hear_start(self, value: float) -> None:
         """Double while the utility grows (section 4.1), and go back to the best rate when it falls."""
         if value >= self.best[1]:
-            self.best = (rate, value)
-        elif rate > self.best[0]:
+            self.best = (self.tried, value)
+        else:
             self.starts, self.rate = False, self.best[0]
             self.begin_trials()
 
     def begin_trials(self) -> None:
         """Try a higher and a lower rate, in random order."""
         self.rate = max(self.rate, LOWEST_MBPS)
-        self.wanted = [self.rate * (1 + EPSILON), self.rate * (1 - EPSILON)]
-        self.random.shuffle(self.wanted)
-        self.trials, self.known = list(self.wanted), {}
+        self.trials, self.known = [self.rate * (1 + EPSILON), self.rate * (1 - EPSILON)], {}
+        self.random.shuffle(self.trials)
 
     def decide(self) -> None:
         """A step along the gradient of the utility, amplified and bounded (section 4.2)."""
@@ -96,26 +105,20 @@ class Vivace:
     def halve(self) -> None:
         """Begin again at half the rate after a timeout."""
         self.rate = max(self.rate / 2, LOWEST_MBPS)
-        self.starts, self.direction, self.sent = False, 0, []
+        self.starts, self.direction = False, 0
         self.begin_trials()
+        self.tried, self.heard = self.trials.pop(0), False
 
-    def next_rate(self) -> float:
-        """The next trial's rate; in between, the rate itself; in the starting phase twice the last one."""
-        if self.starts:
-            return self.sent[-1] * 2 if self.sent else self.rate
-        return self.trials.pop(0) if self.trials else self.rate
-
-    def send(self, state: State, rate: float) -> Action:
-        """Pace at a rate for a monitoring interval; the window is not to limit it."""
-        self.sent = [*self.sent[-2:], rate]
-        packets_us = PACKETS * state.mss * 8 / rate
-        window = 2 * rate * max(state.srtt_us, 1) / 8 / state.mss + PACKETS
-        return Action(window, rate * 1e6 / 8, int(max(state.srtt_us, packets_us if not self.starts else 0)))
+    def send(self, state: State) -> Action:
+        """Pace at the rate for a monitoring interval; the window is not to limit it."""
+        packets_us = PACKETS * state.mss * 8 / self.tried if self.heard and not self.starts else 0
+        window = 2 * self.tried * max(state.srtt_us, 1) / 8 / state.mss + PACKETS
+        return Action(window, self.tried * 1e6 / 8, int(max(state.srtt_us, state.rtt_us, packets_us)))
 
 
 def utility(rate: float, state: State) -> float:
     """u = x^t - b x d(RTT)/dT - c x L, with x in Mbit/s (section 3)."""
-    gradient = state.rtt_gradient if abs(state.rtt_gradient) >= FLAT else 0.0
+    gradient = state.rtt_gradient if state.rtt_gradient >= FLAT else 0.0
     return float(rate**EXPONENT - LATENCY * rate * gradient - LOSS * rate * state.loss)
 
 

@@ -3,50 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from netwarp.flows import kind_of
-from netwarp.lab_format.wires import PROPERTIES
-from netwarp.lab_format.wires.planned import Plan, is_plan
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Link, Scenario
 from netwarp.scenario.model.timeline import values_of
+from netwarp.scenario.model.wire import correlations, needs_device, plans
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
 MAX_PLANNED_FLOWS = 500
 """The most flows that a plan is about: the attribute that holds them has 64 kB."""
-_DIRECTIONS = (0, 1)
-_NO_DEVICE = "leave out `wire`, so that netem carries its packets"
 
 
 def check_wire(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
     """Check that this link's wire has all properties that the scenario gives it."""
     keys: Keys = ("links", name)
-    if link.wire == "device":
-        yield from _check_device(keys, link)
+    if needs_device(link):
+        for place in correlations(scenario, name):
+            yield place, _of_netem_only(link, str(place[-1]))
         yield from _check_plans(name, link, scenario)
         return
-    for found, _, _ in _plans(link):
-        yield (*keys, found), f'{_noun(found)} by plan needs a link that is a device; add wire = "device"'
+    for found, _, _ in plans(link):
+        yield (*keys, found), f'{_noun(found)} by plan needs a link that is a device; leave out wire = "netem"'
     if link.ring != 1:
-        yield (*keys, "ring"), 'only a link that is a device has a ring of descriptors; add wire = "device"'
+        yield (*keys, "ring"), 'only a link that is a device has a ring of descriptors; leave out wire = "netem"'
 
 
-def _check_device(keys: Keys, link: Link) -> Iterator[Found]:
-    for found in PROPERTIES:
-        values = (getattr(link, found.name).of(direction) for direction in _DIRECTIONS)
-        if any(getattr(value, "correlation", 0) for value in values):
-            yield (
-                (*keys, found.name),
-                f"what a device does to one packet does not depend on others: leave out the correlation of its "
-                f"{found.name} (for losses in bursts use gemodel), or {_NO_DEVICE}",
-            )
+def _of_netem_only(link: Link, found: str) -> str:
+    instead = 'wire = "device", so that netem carries its packets' if link.wire == "device" else "plans and rings"
+    return (
+        "what a device does to one packet does not depend on others: leave out the correlation of its "
+        f"{found} (for losses in bursts use gemodel), or leave out {instead}"
+    )
 
 
 def _check_plans(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
     keys: Keys = ("links", name)
-    for found, direction, plan in _plans(link):
+    for found, direction, plan in plans(link):
         for index, change in enumerate(scenario.changes):
             if change.link == name and found in values_of(change, direction):
                 yield ("changes", index, found), f"the {found} of this link is planned, which holds for a whole run"
@@ -71,15 +65,6 @@ def _problems(flow: str, scenario: Scenario) -> Iterator[str]:
         yield f'a plan cannot be about "{flow}": netwarp does not know the ports of a {known.tool} flow'
     if not number and known.count > MAX_PLANNED_FLOWS:
         yield f'"{flow}" has {known.count} flows; a plan is about at most {MAX_PLANNED_FLOWS}'
-
-
-def _plans(link: Link) -> Iterator[tuple[str, int, Plan]]:
-    """The planned properties of a link, each with its direction."""
-    for found in PROPERTIES:
-        for direction in _DIRECTIONS:
-            value: Any = getattr(link, found.name).of(direction)
-            if is_plan(value):
-                yield found.name, direction, value
 
 
 def _noun(name: str) -> str:

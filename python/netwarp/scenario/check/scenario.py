@@ -16,6 +16,7 @@ from netwarp.scenario.check.links import check_addresses, check_interfaces, chec
 from netwarp.scenario.check.modules import check_modules
 from netwarp.scenario.check.mptcp import check_mptcp
 from netwarp.scenario.check.nat import check_nat
+from netwarp.scenario.check.on_path import check_on_path
 from netwarp.scenario.check.overload import check_overload
 from netwarp.scenario.check.reach import links_between, links_on_paths, unreachable
 from netwarp.scenario.errors import did_you_mean
@@ -117,6 +118,7 @@ def _check_flow(
             yield from _check_links_on_path(keys, flow, scenario, ends, forwarding)
             yield from check_datagrams(keys, flow, scenario, ends, forwarding)
             yield from check_overload(keys, flow, scenario, ends, forwarding)
+            yield from check_on_path(keys, flow, scenario, ends, forwarding)
     yield from _check_flow_times(keys, name, scenario)
     yield from (((*keys, field), why) for field, why in flow.problems())
 

@@ -13,7 +13,7 @@ from typing import Any
 from netwarp.flows import kind_of
 from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.model import INTERVAL, Expectation, Scenario
+from netwarp.scenario.model import INTERVAL, TUNER, Expectation, Scenario
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
@@ -90,19 +90,25 @@ def _check_cases(
                     yield where, f'the sweep sets "{axis}" as well; a case sets what is not swept'
 
 
+def without_scope(metric: str) -> str | None:
+    """Say that a metric does not begin with a scope; None if it does."""
+    scope, dot, name = metric.partition(".")
+    if dot and name and scope in SCOPES:
+        return None
+    meant = did_you_mean(metric, [f"{one}.{name}" for one in SCOPES]) if dot and name else ""
+    return (
+        f'"{metric}" is not a metric{meant}; write scope and name, such as "flow.goodput_mbps"; scopes are '
+        f"{', '.join(SCOPES)}"
+    )
+
+
 def check_expectation(
     expectation: Expectation, scenario: Scenario, overridden: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Check an expectation of a scenario; each finding is a field and a sentence."""
-    scope, dot, metric = expectation.metric.partition(".")
-    if not dot or not metric or scope not in SCOPES:
-        yield (
-            "metric",
-            (
-                f'"{expectation.metric}" is not a metric; write scope and name, such as "flow.goodput_mbps"; '
-                f"scopes are {', '.join(SCOPES)}"
-            ),
-        )
+    scope = expectation.metric.partition(".")[0]
+    if why := without_scope(expectation.metric):
+        yield "metric", why
     yield from _check_kind(expectation, scenario, overridden)
     for field, selection in [("where", expectation.where), *(("ascending", step) for step in expectation.ascending)]:
         for key, value in selection.items():
@@ -184,6 +190,9 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario, overri
         known, why = scenario.seeds, f"seed {value} is not among the scenario's seeds"
     elif key in scenario.sweep:
         known, why = scenario.sweep[key], f'the axis "{key}" never has the value {value!r}'
+    elif key == TUNER and not any(TUNER in case.set for case in scenario.cases):
+        known = ["default", *scenario.tuners]
+        why = f'there is no tuner "{value}"{did_you_mean(str(value), map(str, known))}'
     else:
         choices = ["name", "case", "seed", *scenario.sweep]
         known, why = [], f'"{key}" selects nothing; use name, case, seed or a swept path{did_you_mean(key, choices)}'

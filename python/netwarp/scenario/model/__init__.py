@@ -8,12 +8,13 @@ from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.run import MAX_RUN_NS, Capture, Record, RunOptions
 from netwarp.scenario.model.scenario import SECTIONS, Scenario
-from netwarp.scenario.model.study import INTERVAL, Case, Expectation
+from netwarp.scenario.model.study import INTERVAL, TUNER, Case, Expectation
 
 __all__ = [
     "INTERVAL",
     "MAX_RUN_NS",
     "SECTIONS",
+    "TUNER",
     "Capture",
     "Case",
     "Change",

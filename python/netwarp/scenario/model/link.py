@@ -129,19 +129,19 @@ class Link(Model):
     offload: bool = about(
         "Segmentation and aggregation offloads (TSO, GSO, GRO).", True, refused=[1], default=False, strict=True
     )
-    wire: Literal["netem", "device"] = about(
-        "What carries the packets: `netem` behind a shaper, whose child is the queue; or a `device` of netwarp's "
-        "kernel, as whose root the queue is on a network card ([wires.md](wires.md)).",
-        "device",
+    wire: Literal["auto", "netem", "device"] = about(
+        "What carries the packets: a `device` of netwarp's kernel, as whose root the queue is on a network card; or "
+        "`netem` behind a shaper, whose child is the queue. `auto`: a device with the engine uml, except where a link "
+        "has what netem alone does; netem with the other engines ([wires.md](wires.md)).",
+        "netem",
         refused=["cable"],
-        default="netem",
+        default="auto",
     )
     ring: int = about(
         "How many frames a link that is a device takes from its queue before the first has left: the descriptors "
         "of a network card's transmit ring. With more than one, byte queue limits decide how many it holds.",
         256,
         refused=[0],
-        beside={"wire": "device"},
         default=1,
         ge=1,
         le=65535,

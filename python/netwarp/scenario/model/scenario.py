@@ -15,7 +15,7 @@ from netwarp.scenario.model.figures import FigureField
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.run import Record, RunOptions
-from netwarp.scenario.model.study import Case, Expectation, Seeds
+from netwarp.scenario.model.study import TUNER, Case, Expectation, Seeds, Selection
 from netwarp.scenario.model.topology import TopologyField
 from netwarp.scenario.model.views import view_name
 from netwarp.scenario.model.workload import Workload, of_flows
@@ -153,6 +153,18 @@ class Scenario(Model):
     def tuner(self) -> Tuner | None:
         """The tuner in use, if any."""
         return self.tuners.get(self.run.tuner)
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """The expectations, without conditions on `run.tuner` that all runs meet because no sweep varies the tuner."""
+        if TUNER in self.sweep:
+            return self.expect
+        return tuple(one.model_copy(update={"where": self._without_tuner(one.where)}) for one in self.expect)
+
+    def _without_tuner(self, where: Selection) -> Selection:
+        allowed = where.get(TUNER, ())
+        met = self.run.tuner in (allowed if isinstance(allowed, tuple) else (allowed,))
+        return {key: value for key, value in where.items() if key != TUNER} if met else where
 
     @property
     def kernels(self) -> tuple[str, ...]:

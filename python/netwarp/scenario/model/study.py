@@ -16,6 +16,8 @@ from netwarp.values.fields import (
 
 MAX_SEEDS = 100_000
 INTERVAL = "interval"
+TUNER = "run.tuner"
+"""The path of the tuner in use, which expectations can name even if no sweep varies it."""
 
 
 def _seeds(value: object) -> tuple[int, ...]:
@@ -88,7 +90,8 @@ class Case(Model):
 
 Scalar = str | int | float | bool
 Selection = dict[str, Scalar | tuple[Scalar, ...]]
-"""A choice of results: `name`, `case`, `seed` or a swept path, and its value or a list of alternative values."""
+"""A choice of results: `name`, `case`, `seed`, `run.tuner` or a swept path, and its value or a list of
+alternatives."""
 
 
 class Expectation(Model):
@@ -101,8 +104,8 @@ class Expectation(Model):
         refused=["goodput_mbps", "pipe.drops"],
     )
     where: Selection = about(
-        "Selects rows of the summary by `name` (of a flow; of a queue as `link:node`), `case`, `seed` or a swept path. "
-        "A list matches any of its values.",
+        "Selects rows of the summary by `name` (of a flow; of a queue as `link:node`), `case`, `seed`, "
+        "`run.tuner` or a swept path. A list matches any of its values.",
         {"name": "bulk"},
         refused=[{"name": "blk"}, {"colour": "red"}],
         default_factory=dict,

@@ -17,18 +17,20 @@ _UNITS = {"_Mbps": " Mbit/s", "_ms": " ms", "_pct": " %"}
 
 @dataclass(frozen=True)
 class Place:
-    """A place where a claim can be checked: the column in one row, or the ratio of the column in two rows."""
+    """A place where a claim can be checked: the column in one row, the ratio of the column in two rows, or, if the
+    claim is about a correlation, all of its rows."""
 
     rows: tuple[str, ...]
 
     def __str__(self) -> str:
-        return " / ".join(self.rows)
+        return " / ".join(self.rows) if len(self.rows) <= 2 else f"over {len(self.rows)} rows"
 
 
 @dataclass(frozen=True)
 class Claim:
     """A statement: its source, its column and places, and the bounds of its values.
 
+    `beside` is another column, if the claim is about the correlation of the two over the rows of a place.
     `better` is the side of a stated range on which values are better, "lower" or "higher"; None for other statements.
     """
 
@@ -36,6 +38,7 @@ class Claim:
     source: str
     text: str
     column: str = ""
+    beside: str = ""
     places: tuple[Place, ...] = ()
     above: float = -inf
     below: float = inf
@@ -50,6 +53,8 @@ class Claim:
     @property
     def unit(self) -> str:
         """The unit of its values, with the space before it."""
+        if self.beside:
+            return ""
         if any(len(place.rows) > 1 for place in self.places):
             return " ×"
         if self.column == "ss_avg_cwnd":
@@ -65,9 +70,14 @@ class Claim:
         return Holds.BETTER if (value <= self.above) == (self.better == "lower") else Holds.WORSE
 
     @property
-    def published_column(self) -> str:
-        """The name of its column in the published tables."""
-        return next((name for name, ours in SCRIPTS.items() if ours == self.column), self.column)
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is about."""
+        return (self.column, self.beside) if self.beside else (self.column,)
+
+
+def published_column(column: str) -> str:
+    """The name of a column in the published tables."""
+    return next((name for name, ours in SCRIPTS.items() if ours == column), column)
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ def _data() -> dict[str, Any]:
 
 
 def _claim(entry: dict[str, Any], names: Sequence[str]) -> Claim:
-    keys = {"id", "source", "text", "column", "above", "below", "better", "unmeasured"}
+    keys = {"id", "source", "text", "column", "beside", "above", "below", "better", "unmeasured"}
     return Claim(**{key: entry[key] for key in keys & entry.keys()}, places=tuple(_places(entry, names)))
 
 
@@ -121,6 +131,8 @@ def _places(entry: dict[str, Any], names: Sequence[str]) -> Iterator[Place]:
     if "largest" in entry:
         others = (name for name in names if fnmatchcase(name, entry["among"]) and name != entry["largest"])
         found += [(entry["largest"], other) for other in others]
+    if "correlated" in entry:
+        found.append(tuple(name for name in names if fnmatchcase(name, entry["correlated"])))
     yield from map(Place, dict.fromkeys(found))
 
 

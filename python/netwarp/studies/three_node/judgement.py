@@ -1,7 +1,8 @@
 """The rule by which a claim is judged from several seeds, which is stated only here.
 
-A claim names places: rows of the study, or pairs of rows. A place is **settled** if its rows were run with at least
-MIN_SEEDS seeds, as many as the study repeated each row. A pair is compared seed by seed.
+A claim names places: rows of the study, pairs of rows, or all rows over which two columns correlate. A place is
+**settled** if its rows were run with at least MIN_SEEDS seeds, as many as the study repeated each row. A pair is
+compared seed by seed.
 
 - The claim **holds** if every place is settled and its value is between the claim's bounds for every seed.
 - It **does not hold** if there is a settled place whose value is outside the bounds for every seed.
@@ -17,10 +18,10 @@ settles its place.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import StatisticsError, correlation, median
 
 from netwarp.store.findings import Holds
-from netwarp.studies.three_node.claims import Claim, Place
+from netwarp.studies.three_node.claims import Claim, Place, published_column
 
 MIN_SEEDS = 3
 _CLOSE_TO_1 = 0.05
@@ -75,7 +76,8 @@ def judge_published(claim: Claim, read: Callable[[str, str], float]) -> Judged |
     """Judge the claim by the published means; None if they lack its values."""
     if claim.unmeasured is not None:
         return None
-    values = [_value([read(row, claim.published_column) for row in place.rows]) for place in claim.places]
+    columns = [published_column(column) for column in claim.columns]
+    values = [_value(claim, [read(row, one) for one in columns for row in place.rows]) for place in claim.places]
     known = [(place, value) for place, value in zip(claim.places, values, strict=True) if value is not None]
     verdict = _together([claim.verdict(value) for _, value in known])
     wrong = [(place, value) for place, value in known if claim.verdict(value) not in _AS_STATED]
@@ -92,14 +94,20 @@ def _together(verdicts: Sequence[Holds]) -> Holds:
 
 
 def _measure(claim: Claim, place: Place, read: Reading) -> _Measured:
-    rows = [read(row, claim.column) for row in place.rows]
+    rows = [read(row, column) for column in claim.columns for row in place.rows]
     seeds = sorted(set.intersection(*(set(row) for row in rows)))
-    values = [value for seed in seeds if (value := _value([row[seed] for row in rows])) is not None]
+    values = [value for seed in seeds if (value := _value(claim, [row[seed] for row in rows])) is not None]
     return _Measured(place, values, list(map(claim.verdict, values)))
 
 
-def _value(values: Sequence[float]) -> float | None:
-    """The value of one row, or the ratio of two; None if it does not exist."""
+def _value(claim: Claim, values: Sequence[float]) -> float | None:
+    """The value of one row, the ratio of two, or the correlation of two columns; None if it does not exist."""
+    if claim.beside:
+        half = len(values) // 2
+        try:
+            return correlation(values[:half], values[half:])
+        except StatisticsError:
+            return None
     if len(values) == 1:
         return values[0]
     return values[0] / values[1] if values[1] else None

@@ -290,6 +290,15 @@ void __netwarp_bypassed(struct sk_buff *skb, const struct Qdisc *q)
 	dequeued(skb, q, interface_of(e.ifindex));
 }
 
+/*
+ * Whether it has left the queue before, and its device had no room for it (dev_requeue_skb()): a segment of a packet
+ * that was cut up on its way to the device (validate_xmit_skb()).
+ */
+static bool was_put_back(const struct sk_buff *skb, const struct interface *at)
+{
+	return skb->netwarp_place == NETWARP_SENT && skb->netwarp_ifindex == at->counts.ifindex;
+}
+
 static void on_dequeue(void *data, struct Qdisc *q, const struct netdev_queue *txq,
 		       int packets, struct sk_buff *skb)
 {
@@ -299,7 +308,8 @@ static void on_dequeue(void *data, struct Qdisc *q, const struct netdev_queue *t
 		return;
 	at = interface_of(number_of(txq->dev));
 	for (; at && skb && packets > 0; skb = skb->next, packets--)
-		dequeued(skb, q, at);
+		if (!was_put_back(skb, at))
+			dequeued(skb, q, at);
 }
 
 /* Whether it has come over the interface's own link, and not through the node, as from an ifb or out of a tunnel. */

@@ -76,6 +76,7 @@ static void wire_begin(struct wire *w, ktime_t now)
 
 	if (!skb)
 		return;
+	w->begun_at = now;
 	wire_judge(w, skb, ktime_to_ns(now));
 	if (w->trace)
 		wire_trace_begin(w, skb, now);
@@ -153,14 +154,18 @@ static void wire_press_back(struct wire *w)
 		netif_wake_queue(w->dev);
 }
 
-/* When a frame arrives whose last bit has left. */
+/*
+ * When a frame arrives whose last bit has left. One that would overtake arrives
+ * behind the one in front, after the time that it took to leave: frames are on
+ * a line as fast as the wire, and never arrive all at once.
+ */
 static ktime_t wire_due(struct wire *w, const struct wire_cb *cb)
 {
 	ktime_t due = ktime_add_ns(w->free_at, wire_delay_ns(w, cb->number));
 
 	if (cb->skips)
 		return w->free_at;
-	w->last_due = max(w->last_due, due);
+	w->last_due = max(due, ktime_add(w->last_due, ktime_sub(w->free_at, w->begun_at)));
 	return w->last_due;
 }
 
@@ -225,7 +230,14 @@ static netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 	if (was_idle)
 		wire_begin(w, now);
 	wire_serialise(w, now);
-	wire_press_back(w);
+	/*
+	 * More that is to follow at once are segments of the same packet, cut on
+	 * its way here (validate_xmit_skb()): with one descriptor, a queue gives
+	 * no second packet. They are taken like those of an aggregate, and not
+	 * put back into a queue that would count them again.
+	 */
+	if (w->descriptors > 1 || !netdev_xmit_more())
+		wire_press_back(w);
 	wire_arm(w);
 	spin_unlock(&w->lock);
 	return NETDEV_TX_OK;

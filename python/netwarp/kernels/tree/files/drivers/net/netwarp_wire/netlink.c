@@ -103,7 +103,7 @@ static void set_chain(struct wire *w, const struct nlattr *attr, ktime_t now)
 	w->random = false;
 	for (i = 0; i < WIRE_STATES; i++)
 		w->random |= w->chain.loses[i] > 0;
-	if (wire_loses_all(w))
+	if (wire_loses_all(w) && !w->marks)
 		wire_lose_leaving(w, now);
 }
 
@@ -224,8 +224,34 @@ static int wire_changelink(struct net_device *dev, struct nlattr *tb[], struct n
 		err = w->trace ? wire_trace_append(w->trace, data[IFLA_WIRE_OPPORTUNITIES], extack) : -EINVAL;
 		spin_unlock_bh(&w->lock);
 	}
-	return err ?: set_properties(w, data);
+	err = err ?: set_properties(w, data);
+	w->quiet = !err && dev->flags & IFF_UP;
+	return err;
 }
+
+/*
+ * A change of the wire is none of the interface, but do_setlink() tells of one
+ * if it is up. IPv6 would then report its multicast groups again
+ * (addrconf_notify()), in packets that no node sends when its cable changes.
+ */
+static int wire_notified(struct notifier_block *block, unsigned long event, void *info)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct wire *w;
+
+	if (event != NETDEV_CHANGE || !dev->rtnl_link_ops || strcmp(dev->rtnl_link_ops->kind, "wire"))
+		return NOTIFY_DONE;
+	w = netdev_priv(dev);
+	if (!w->quiet)
+		return NOTIFY_DONE;
+	w->quiet = false;
+	return NOTIFY_STOP;
+}
+
+static struct notifier_block wire_notifier = {
+	.notifier_call = wire_notified,
+	.priority = INT_MAX,	/* before all others */
+};
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 static int wire_newlink(struct net *src_net, struct net_device *dev, struct nlattr *tb[],
@@ -290,12 +316,20 @@ MODULE_ALIAS_RTNL_LINK("wire");
 
 static int __init wire_init(void)
 {
-	return rtnl_link_register(&wire_link_ops);
+	int err = register_netdevice_notifier(&wire_notifier);
+
+	if (err)
+		return err;
+	err = rtnl_link_register(&wire_link_ops);
+	if (err)
+		unregister_netdevice_notifier(&wire_notifier);
+	return err;
 }
 
 static void __exit wire_exit(void)
 {
 	rtnl_link_unregister(&wire_link_ops);
+	unregister_netdevice_notifier(&wire_notifier);
 }
 module_init(wire_init);
 module_exit(wire_exit);

@@ -136,6 +136,7 @@ struct wire {
 	struct list_head		others;
 	u32				cable;
 	u32				descriptors;
+	bool				quiet;		/* under RTNL: the next NETDEV_CHANGE is of a change of the wire */
 
 	spinlock_t			lock;		/* of all that follows */
 	struct hrtimer			timer;		/* for the earliest of what is to come */
@@ -143,7 +144,8 @@ struct wire {
 	struct sk_buff_head		travelling;	/* in the order in which they arrive */
 	u64				rate_bps;
 	u64				delay_ns;
-	ktime_t				free_at;	/* when the last bit of the first frame leaves */
+	ktime_t				begun_at;	/* when the first frame has begun to leave */
+	ktime_t				free_at;	/* when its last bit leaves */
 	u64				spare;		/* `free_at` is later than exact by spare / rate_bps ns */
 	ktime_t				last_due;	/* of the frames that skip no delay */
 

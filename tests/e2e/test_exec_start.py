@@ -10,17 +10,17 @@ import pytest
 from e2e_scenarios import dumbbell
 
 NOTED = """
-import sys
+import os, sys
 noted = sys.argv.pop(1)
 def hear(event, arguments):
-    if event == "subprocess.Popen" and list(arguments[1])[1:2] == ["guard"]:
+    if event == "subprocess.Popen" and list(arguments[1])[1:2] == ["guard"] and not os.path.exists(noted):
         with open(noted, "w") as file:
             print(*sys.modules, file=file)
 sys.addaudithook(hear)
 from netwarp.cli import main
 main()
 """
-"""The command `netwarp`, which lists the loaded modules when it starts the guard of a machine."""
+"""The command `netwarp`, which lists the loaded modules when it first starts the guard of a machine."""
 
 AFTERWARDS = {"polars", "pyarrow", "numpy", "pandas", "scipy", "matplotlib", "networkx", "tornado", "distributed"}
 """Libraries that read records, compute, draw and serve. Each takes longer to load than a machine takes to start."""

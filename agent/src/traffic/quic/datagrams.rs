@@ -221,10 +221,11 @@ mod tests {
     fn each_datagram_is_due_from_its_instant_on() -> Result<()> {
         for rate_bps in [1, 999, 3_000_000, 7_777_777_777, 20_000_000_000, 1 << 60] {
             let departing = Departing::new(&fields(Some(rate_bps)))?;
-            for number in [0, 1, 2, 3, 1000, 12_345_678] {
+            // At 1 bit/s the thousandth is due after three months.
+            for number in [0, 1, 2, 3, 1000] {
                 let at_ns = departing.due_ns(number, 50, rate_bps);
                 assert!(departing.due_by(at_ns, 50, rate_bps) > number);
-                assert!(number == 0 || departing.due_by(at_ns - 1, 50, rate_bps) <= number);
+                assert!(at_ns == 50 || departing.due_by(at_ns - 1, 50, rate_bps) <= number);
             }
         }
         Ok(())

@@ -229,30 +229,6 @@ static int wire_changelink(struct net_device *dev, struct nlattr *tb[], struct n
 	return err;
 }
 
-/*
- * A change of the wire is none of the interface, but do_setlink() tells of one
- * if it is up. IPv6 would then report its multicast groups again
- * (addrconf_notify()), in packets that no node sends when its cable changes.
- */
-static int wire_notified(struct notifier_block *block, unsigned long event, void *info)
-{
-	struct net_device *dev = netdev_notifier_info_to_dev(info);
-	struct wire *w;
-
-	if (event != NETDEV_CHANGE || !dev->rtnl_link_ops || strcmp(dev->rtnl_link_ops->kind, "wire"))
-		return NOTIFY_DONE;
-	w = netdev_priv(dev);
-	if (!w->quiet)
-		return NOTIFY_DONE;
-	w->quiet = false;
-	return NOTIFY_STOP;
-}
-
-static struct notifier_block wire_notifier = {
-	.notifier_call = wire_notified,
-	.priority = INT_MAX,	/* before all others */
-};
-
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 static int wire_newlink(struct net *src_net, struct net_device *dev, struct nlattr *tb[],
 			struct nlattr *data[], struct netlink_ext_ack *extack)
@@ -313,6 +289,30 @@ static struct rtnl_link_ops wire_link_ops __read_mostly = {
 	.fill_xstats		= wire_fill_xstats,
 };
 MODULE_ALIAS_RTNL_LINK("wire");
+
+/*
+ * A change of the wire is none of the interface, but do_setlink() tells of one
+ * if it is up. IPv6 would then report its multicast groups again
+ * (addrconf_notify()), in packets that no node sends when its cable changes.
+ */
+static int wire_notified(struct notifier_block *block, unsigned long event, void *info)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct wire *w;
+
+	if (event != NETDEV_CHANGE || dev->rtnl_link_ops != &wire_link_ops)
+		return NOTIFY_DONE;
+	w = netdev_priv(dev);
+	if (!w->quiet)
+		return NOTIFY_DONE;
+	w->quiet = false;
+	return NOTIFY_STOP;
+}
+
+static struct notifier_block wire_notifier = {
+	.notifier_call = wire_notified,
+	.priority = INT_MAX,	/* before all others */
+};
 
 static int __init wire_init(void)
 {

@@ -43,6 +43,7 @@ STAGES = [
     "values.constants",
     "values.codecs",
     "values.size_ranges",
+    "values.choices",
     "values.wire",
     "values.qdisc",
     "values.units",

@@ -15,6 +15,7 @@ from netwarp.scenario.model import Expectation, Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.summary import CASE
 from netwarp.studies import registry
+from netwarp.values.choices import listed
 
 _ALL = "docs/metrics.md has all"
 
@@ -75,8 +76,7 @@ def _measured_by_none(expectation: Expectation, scenario: Scenario) -> str | Non
     scope, _, name = expectation.metric.partition(".")
     if scenario.command is not None or scenario.workload.makes_network or not scenario.workload.needs_flows:
         return None
-    wanted = expectation.where.get("name", ())
-    named = {one for one in (wanted if isinstance(wanted, tuple) else (wanted,)) if one in scenario.flows}
+    named = {str(one) for one in listed(expectation.where.get("name", ())) if one in scenario.flows}
     tools = {tool for flow in named or scenario.flows for tool in _tools_of(flow, scenario)}
     if any(tool not in KINDS or has_metric(scope, name, KINDS[tool]) for tool in tools):
         return None

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from netwarp.store.summary import axis_text
+from netwarp.values.choices import listed
 
 Scalar = str | int | float | bool
 Selection = Mapping[str, Scalar | tuple[Scalar, ...]]
@@ -20,16 +21,12 @@ def selects(summary: pl.DataFrame, selection: Selection, *, runs_only: bool = Fa
         if key not in summary.columns:
             yield pl.lit(False)
         else:
-            yield pl.any_horizontal(_equals(summary.schema[key], key, one) for one in _listed(value))
+            yield pl.any_horizontal(_equals(summary.schema[key], key, one) for one in listed(value))
 
 
 def selection_text(selection: Mapping[str, object]) -> str:
     """A selection in words: `case = CoDel or RED, seed = 1`."""
-    return ", ".join(f"{key} = {' or '.join(map(axis_text, _listed(value)))}" for key, value in selection.items())
-
-
-def _listed(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else (value,)
+    return ", ".join(f"{key} = {' or '.join(map(axis_text, listed(value)))}" for key, value in selection.items())
 
 
 def _equals(kind: pl.DataType, column: str, value: object) -> pl.Expr:

@@ -15,6 +15,7 @@ from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import INTERVAL, TUNER, Expectation, Scenario
 from netwarp.scenario.source import Keys
+from netwarp.values.choices import listed
 
 Found = tuple[Keys, str]
 SCOPES = ("run", "flow", "subflow", "queue", "link", "node", "place")
@@ -112,7 +113,7 @@ def check_expectation(
     yield from _check_kind(expectation, scenario, overridden)
     for field, selection in [("where", expectation.where), *(("ascending", step) for step in expectation.ascending)]:
         for key, value in selection.items():
-            for one in _listed(value):
+            for one in listed(value):
                 if why := _check_where(scope, key, one, scenario, overridden):
                     yield field, why
             if value == ():
@@ -133,17 +134,13 @@ def _check_order(expectation: Expectation) -> Iterator[tuple[str, str]]:
     elif fixed := sorted(keys & set(expectation.where)):
         yield "ascending", f"`{fixed[0]}` is fixed by `where` already; name it in one of the two"
     else:
-        listed = [[_listed(step[key]) for key in sorted(keys)] for step in steps]
-        if sum(math.prod(map(len, values)) for values in listed) > MAX_SELECTED:
+        selected = [[listed(step[key]) for key in sorted(keys)] for step in steps]
+        if sum(math.prod(map(len, values)) for values in selected) > MAX_SELECTED:
             yield "ascending", f"its steps select more than {MAX_SELECTED:,} combinations; name fewer values"
             return
-        chosen = [set(itertools.product(*values)) for values in listed]
+        chosen = [set(itertools.product(*values)) for values in selected]
         if len(set.union(*chosen)) < sum(map(len, chosen)):
             yield "ascending", "two steps select the same, so the order could never hold"
-
-
-def _listed(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from netwarp.scenario.model.topology import TopologyField
 from netwarp.scenario.model.views import view_name
 from netwarp.scenario.model.workload import Workload, of_flows
 from netwarp.scenario.source import Source
+from netwarp.values.choices import listed
 from netwarp.values.fields import (
     Duration,
     KernelName,
@@ -162,8 +163,7 @@ class Scenario(Model):
         return tuple(one.model_copy(update={"where": self._without_tuner(one.where)}) for one in self.expect)
 
     def _without_tuner(self, where: Selection) -> Selection:
-        allowed = where.get(TUNER, ())
-        met = self.run.tuner in (allowed if isinstance(allowed, tuple) else (allowed,))
+        met = self.run.tuner in listed(where.get(TUNER, ()))
         return {key: value for key, value in where.items() if key != TUNER} if met else where
 
     @property

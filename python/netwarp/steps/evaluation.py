@@ -101,9 +101,7 @@ def evaluate(
     summary = summarise(result, reported=execution.done)
     if execution.interrupted:
         return Study(result, execution, summary, (), ())
-    checked = check_expectations(summary, scenario.expectations)
-    drawn = _shown(result, scenario, summary, plots, console)
-    study = Study(result, execution, summary, tuple(checked), drawn.figures, drawn.views, missing=drawn.missing)
+    study = _shown(Study(result, execution, summary, (), ()), scenario, plots, console)
     return _with_page(study, scenario, plots, console) if page else study
 
 
@@ -120,9 +118,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         with console.status("computing metrics"):
             on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
-        drawn = _shown(result, scenario, summary, plots, console)
-        checked = tuple(check_expectations(summary, scenario.expectations))
-        study = Study(result, Execution(), summary, checked, drawn.figures, drawn.views, missing=drawn.missing)
+        study = _shown(Study(result, Execution(), summary, (), ()), scenario, plots, console)
         return _with_page(study, scenario, plots, console)
 
 
@@ -253,15 +249,22 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
         run.write_status(before["status"], before.get("reason"), **facts)
 
 
-def _shown(result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console) -> _Drawn:
+def _shown(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
+    """The study with its expectations checked, and what it shows drawn and written."""
+    checked = check_expectations(study.summary, scenario.expectations)
+    drawn = _written(study, scenario, plots, console)
+    return replace(study, expectations=tuple(checked), figures=drawn.figures, views=drawn.views, missing=drawn.missing)
+
+
+def _written(study: Study, scenario: Scenario, plots: bool, console: Console) -> _Drawn:
     """Draw the figures, and write the scenario's views; return both; empty if no run has measured anything."""
-    if summary["value"].is_null().all():
+    if study.summary["value"].is_null().all():
         return _Drawn()
     if not plots:
         with console.status("writing the scenario's own tables"):
-            return _Drawn(views=tuple(write_views(result, scenario.views, figures=False)))
+            return _Drawn(views=tuple(write_views(study.result, scenario.views, figures=False)))
     with console.status("drawing"):
-        return _drawn(result, scenario)
+        return _drawn(study.result, scenario)
 
 
 def _drawn(result: ResultDir, scenario: Scenario) -> _Drawn:

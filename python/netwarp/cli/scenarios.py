@@ -11,11 +11,11 @@ from netwarp.cli import values
 from netwarp.cli.common import OK, errors, print_json, say, stdout
 from netwarp.cli.options import Case, Flag, Scenario, Settings, Sweep
 
-_STANDS_FOR = "As commands, in which veth, htb and netem stand for links that in a run are devices of netwarp's kernel:"
-
 if TYPE_CHECKING:
     from netwarp.lab_format.model import Lab
     from netwarp.scenario.model import Scenario as ScenarioModel
+
+_STANDS_FOR = "As commands, in which veth, htb and netem stand for links that in a run are devices of netwarp's kernel:"
 
 
 def new(
@@ -124,7 +124,9 @@ def show(
         for problem in lacking_by_default(plan):
             say(f"note: `netwarp run` refuses it: {problem.render(loaded.source.label)}")
         first = plan.runs[0]
-        lab, elsewhere = build_lab(first), commands(build_lab(first, devices=False))
+        lab = build_lab(first)
+        has_devices = any(link.device for link in lab.links)
+        elsewhere = commands(build_lab(first, devices=False) if has_devices else lab)
         use = estimate_plan(plan)
         if json:
             print_json(
@@ -153,8 +155,7 @@ def show(
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), ""]
         energy = list(_energy_lines(first.scenario))
         lines += ["Energy, computed after the run:", "", *energy, ""] if energy else []
-        stands = any(link.device for link in lab.links)
-        lines += ["As commands:" if not stands else _STANDS_FOR, ""]
+        lines += [_STANDS_FOR if has_devices else "As commands:", ""]
         lines += [f"  {line}" for line in elsewhere]
         out.write("\n".join(lines))
     return OK

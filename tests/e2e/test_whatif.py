@@ -111,6 +111,15 @@ def test_an_ack_is_delayed(original: Path, tmp_path: Path, held_ms: int) -> None
     assert came[1][:number].equals(came[0][:number])
 
 
+def test_a_packet_that_waits_in_a_ring_has_no_time_on_the_wire(tmp_path: Path) -> None:
+    text = dumbbell(duration="1s", queue="pfifo limit 30").replace('delay = "10ms"', 'delay = "10ms"\nring = 16')
+    (tmp_path / "s.toml").write_text(text)
+    succeed("run", tmp_path / "s.toml", "-o", tmp_path / "out", "--no-plots")
+    answer = netwarp("whatif", tmp_path / "out", "--drop", "bottleneck:r1#100", "-o", tmp_path / "new")
+    assert answer.code == 2
+    assert "leaves the queue for a ring" in answer.err and "links.bottleneck.loss" in answer.err
+
+
 def test_the_link_changes_at_an_instant(original: Path, tmp_path: Path) -> None:
     found = asked(original, tmp_path / "new", "--change-at", "1.5s bottleneck.rate=5mbit")
     assert found["parting"]["time_ns"] >= 1_500_000_000

@@ -24,9 +24,7 @@ ACCESS = ('rate = "1gbit"\n', f'rate = "1gbit"\n{NETEM}')
 
 def device(*lines: str, tail: str = "") -> str:
     """The dumbbell, whose bottleneck alone is a device, with more lines of this link."""
-    return replaced(
-        ACCESS, ('delay = "10ms"\n', 'delay = "10ms"\n' + DEVICE + "".join(f"{x}\n" for x in lines)), tail=tail
-    )
+    return bottleneck(DEVICE, *lines, tail=tail).replace(*ACCESS)
 
 
 def lab_of(text: str, *, devices: bool = True) -> Lab:

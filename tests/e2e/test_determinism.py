@@ -81,6 +81,13 @@ def test_programs_run_by_ptrace_do_the_same(scenario: Path, reference: Mapping[s
     assert _digests(scenario, tmp_path / "ptrace", env={"NETWARP_PTRACE": "1"}) == reference
 
 
+def test_threads_that_move_the_data_do_the_same(
+    scenario: Path, reference: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Each end of a flow has a thread in place of a pump of the kernel (netwarp_pump.c)."""
+    assert _digests(scenario, tmp_path / "threads", env={"NETWARP_THREADS": "1"}) == reference
+
+
 def test_runs_side_by_side_do_not_touch_each_other(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(SCENARIO.replace("seeds = 1", "seeds = 4"))

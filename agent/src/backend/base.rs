@@ -9,6 +9,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
+use super::pump::Pump;
 use crate::lab::{Capture, Condition, Lab, Machine, Module};
 use crate::machine;
 use crate::machine::program::Rules;
@@ -219,6 +220,11 @@ pub trait Backend: Sync {
             "the engine {} does not run the user's commands",
             self.name()
         )
+    }
+
+    /// A pump for the data of a TCP socket; None unless the kernel moves data by itself.
+    fn pump(&self) -> Result<Option<Pump>> {
+        Ok(None)
     }
 
     /// A sender of this UDP socket's datagrams at their planned instants, in a run that starts at `t0_ns`.

@@ -11,6 +11,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Context, Result};
 
 use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
+use super::pump::Pump;
 use crate::lab::{Capture, Condition, Lab, Machine, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
@@ -209,6 +210,11 @@ impl Backend for Uml {
             .open(SENDER)
             .context(SENDER)?;
         Ok(Box::new(KernelSender { control, socket }))
+    }
+
+    /// The kernel of an older netwarp has none.
+    fn pump(&self) -> Result<Option<Pump>> {
+        Pump::open()
     }
 
     fn charged(&self) -> Vec<Charge> {

@@ -30,6 +30,8 @@ use crate::machine::root::READABLE;
 const UML_DIR: &str = ".uml";
 /// An environment variable: the machine's programs run by ptrace, not by seccomp.
 const PTRACE: &str = "NETWARP_PTRACE";
+/// An environment variable: threads of the agent move the data of all flows, not the kernel.
+const THREADS: &str = "NETWARP_THREADS";
 const PIPE_BYTES: i32 = 1 << 20;
 /// The mount point of this program's directory in the machine.
 const AGENT_PLACE: &str = "/run";
@@ -334,6 +336,9 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
     } else {
         // A lab does not need it, and its periodic work would coincide with timers of the network.
         arguments.push("cgroup_disable=memory".into());
+    }
+    if std::env::var_os(THREADS).is_some() {
+        arguments.push("netwarp_pumps=0".into());
     }
     arguments.extend([
         // The default, given explicitly, since linux_main() would otherwise append it to init's arguments, which

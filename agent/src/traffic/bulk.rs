@@ -1,4 +1,7 @@
-//! `bulk`: one TCP connection that always has something to send, until its time is over or its bytes are sent.
+//! `bulk`: one TCP connection that always has something to send, until its time is over or its bytes are sent. Where the
+//! kernel moves data by itself (`pumped`) no thread does; elsewhere each end has one, which sleeps in the kernel.
+
+mod pumped;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,7 +21,7 @@ use super::transfers::Transfers;
 use crate::time::{monotonic_ns, sleep_until};
 use netwarp_records::sockets::TcpInfo;
 
-/// State that the threads share with the main thread.
+/// State that both ends share with the main thread.
 #[derive(Default)]
 struct Progress {
     connect_ns: Option<i64>,
@@ -30,14 +33,14 @@ struct Progress {
     stopped: bool,
 }
 
-/// One connection and the threads at its ends.
+/// One connection.
 struct Bulk {
     sender: Option<Arc<OwnedFd>>,
     receives: bool,
     progress: Arc<Mutex<Progress>>,
 }
 
-/// Listens at the destination, and starts the threads. A sized flow has a row in `transfers`.
+/// Listens at the destination, and prepares both ends. A sized flow has a row in `transfers`.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
     let BulkFields {
@@ -59,28 +62,35 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         Arc::clone(&bulk.progress),
         Arc::clone(&setup.tables.transfers),
     );
-    let (id, start_ns) = (flow.id, flow.start_ns);
-    let connect_at_ns = t0_ns + start_ns - connect_ahead_ns;
+    let start_ns = flow.start_ns;
     if let Some(listener) = listener {
         lock(&transfers).begin_flow(flow, bytes);
-        spawn(format!("to {}", flow.name), move || {
-            if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
-                lock(&progress).error = Some(format!("{e:#}"));
-            }
-        })?;
+        let done = Done {
+            flow_id: flow.id,
+            bytes,
+            t0_ns,
+            progress: Arc::clone(&progress),
+            transfers,
+        };
+        match setup.network.backend.pump()? {
+            Some(pump) => pumped::receive(setup, pump, listener, done)?,
+            None => receive_by_thread(format!("to {}", flow.name), listener, done)?,
+        }
     }
-    if let Some(sender) = bulk.sender.clone() {
-        let progress = Arc::clone(&bulk.progress);
-        spawn(format!("from {}", flow.name), move || {
-            sleep_until(connect_at_ns);
-            if let Err(e) = send(&sender, to, bytes, &progress, t0_ns, start_ns) {
-                // Stopping a socket that is still connecting resets it: then it counts as never connected.
-                let mut progress = lock(&progress);
-                if !progress.stopped {
-                    progress.error = Some(format!("{e:#}"));
-                }
-            }
-        })?;
+    if let Some(socket) = bulk.sender.clone() {
+        let sending = Sending {
+            socket,
+            to,
+            bytes,
+            connect_at_ns: t0_ns + start_ns - connect_ahead_ns,
+            start_at_ns: t0_ns + start_ns,
+            t0_ns,
+            progress,
+        };
+        match setup.network.backend.pump()? {
+            Some(pump) => pumped::send(setup, pump, sending)?,
+            None => send_by_thread(format!("from {}", flow.name), sending)?,
+        }
     }
     Ok(Box::new(bulk))
 }
@@ -112,39 +122,93 @@ impl Generator for Bulk {
     }
 }
 
-fn send(
-    socket: &OwnedFd,
-    to: SocketAddr,
-    bytes: Option<u64>,
-    progress: &Mutex<Progress>,
-    t0_ns: i64,
-    start_ns: i64,
-) -> Result<()> {
-    if !connection::connect(socket, to)? {
-        return Ok(());
-    }
-    lock(progress).connect_ns = Some(monotonic_ns() - t0_ns);
-    sleep_until(t0_ns + start_ns);
-    connection::send_all(socket, bytes)
+/// What the sender of a connection does; instants are those of CLOCK_MONOTONIC.
+pub struct Sending {
+    pub socket: Arc<OwnedFd>,
+    pub to: SocketAddr,
+    pub bytes: Option<u64>,
+    pub connect_at_ns: i64,
+    pub start_at_ns: i64,
+    pub t0_ns: i64,
+    progress: Arc<Mutex<Progress>>,
 }
 
-fn receive(
-    listener: &Listener,
-    flow_id: u32,
-    bytes: Option<u64>,
-    progress: &Mutex<Progress>,
-    t0_ns: i64,
-    transfers: &Mutex<Transfers>,
-) -> Result<()> {
-    let fd = listener.accept()?;
-    lock(progress).receiver = Some(fd);
-    let got = tcp::discard(fd, bytes.unwrap_or(u64::MAX));
-    let end_ns = monotonic_ns() - t0_ns;
-    let mut shared = lock(progress);
-    (shared.done_ns, shared.taken) = (Some(end_ns), Some(got));
-    drop(shared);
-    if Some(got) == bytes {
-        lock(transfers).complete(flow_id, end_ns)?;
+impl Sending {
+    pub fn connected(&self) {
+        lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
     }
-    Ok(())
+
+    /// Keeps an error. Stopping a socket that is still connecting resets it: then it counts as never connected.
+    pub fn failed(&self, error: &anyhow::Error) {
+        let mut progress = lock(&self.progress);
+        if !progress.stopped {
+            progress.error = Some(format!("{error:#}"));
+        }
+    }
+}
+
+/// What the receiver of a connection records when it is done.
+pub struct Done {
+    flow_id: u32,
+    pub bytes: Option<u64>,
+    pub t0_ns: i64,
+    progress: Arc<Mutex<Progress>>,
+    transfers: Arc<Mutex<Transfers>>,
+}
+
+impl Done {
+    pub fn accepted(&self, receiver: RawFd) {
+        lock(&self.progress).receiver = Some(receiver);
+    }
+
+    /// Records how many bytes were taken by this instant from t0.
+    pub fn taken(&self, got: u64, end_ns: i64) -> Result<()> {
+        let mut progress = lock(&self.progress);
+        (progress.done_ns, progress.taken) = (Some(end_ns), Some(got));
+        drop(progress);
+        if Some(got) == self.bytes {
+            lock(&self.transfers).complete(self.flow_id, end_ns)?;
+        }
+        Ok(())
+    }
+
+    pub fn failed(&self, error: &anyhow::Error) {
+        lock(&self.progress).error = Some(format!("{error:#}"));
+    }
+}
+
+fn send_by_thread(name: String, sending: Sending) -> Result<()> {
+    spawn(name, move || {
+        sleep_until(sending.connect_at_ns);
+        if let Err(e) = send(&sending) {
+            sending.failed(&e);
+        }
+    })
+    .map(drop)
+}
+
+fn send(sending: &Sending) -> Result<()> {
+    let socket = &sending.socket;
+    if !connection::connect(socket, sending.to)? {
+        return Ok(());
+    }
+    sending.connected();
+    sleep_until(sending.start_at_ns);
+    connection::send_all(socket, sending.bytes)
+}
+
+fn receive_by_thread(name: String, listener: Listener, done: Done) -> Result<()> {
+    spawn(name, move || {
+        if let Err(e) = receive(&listener, &done) {
+            done.failed(&e);
+        }
+    })
+    .map(drop)
+}
+
+fn receive(listener: &Listener, done: &Done) -> Result<()> {
+    let fd = listener.accept()?;
+    done.accepted(fd);
+    let got = tcp::discard(fd, done.bytes.unwrap_or(u64::MAX));
+    done.taken(got, monotonic_ns() - done.t0_ns)
 }

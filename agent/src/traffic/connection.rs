@@ -182,19 +182,25 @@ pub fn connect(socket: &OwnedFd, to: SocketAddr) -> Result<bool> {
     is_answered(connected.map_err(Into::into)).with_context(|| format!("cannot connect to {to}"))
 }
 
-/// Sends `bytes` zeros, or for ever (None), and then ends this direction. An end caused by `Generator::stop`, or a peer
-/// that no longer answers, is a result and not an error.
+/// Sends `bytes` zeros, or for ever (None), and then ends this direction, unless sending ended early (`is_sent`).
 pub fn send_all(socket: &OwnedFd, bytes: Option<u64>) -> Result<()> {
-    match tcp::send_zeros(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
-        // Caused by stop(), or the run is over.
-        Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),
-        sent => {
-            if !is_answered(sent).context("send")? {
-                return Ok(());
-            }
-        }
+    match is_sent(tcp::send_zeros(
+        socket.as_raw_fd(),
+        bytes.unwrap_or(u64::MAX),
+    ))? {
+        true => shutdown(socket.as_raw_fd(), Shutdown::Write).context("shutdown"),
+        false => Ok(()),
     }
-    shutdown(socket.as_raw_fd(), Shutdown::Write).context("shutdown")
+}
+
+/// Whether all was handed to the kernel. An end caused by `Generator::stop`, or a peer that no longer answers, is a
+/// result and not an error.
+pub fn is_sent(sent: std::io::Result<()>) -> Result<bool> {
+    match sent {
+        // Caused by stop(), or the run is over.
+        Err(e) if e.raw_os_error() == Some(libc::EPIPE) => Ok(false),
+        sent => is_answered(sent).context("send"),
+    }
 }
 
 /// Whether the peer answered, or did not for as long as TCP retransmits (ETIMEDOUT): loss in the network is a result of

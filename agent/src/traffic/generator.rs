@@ -1,5 +1,6 @@
 //! The interface of a generator of a flow's packets: its preparation, and the calls of the run.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -12,6 +13,7 @@ use super::mptcp_records::MptcpRecords;
 use super::quic_records::QuicRecords;
 use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
+use super::steps::Steps;
 use super::transfers::Transfers;
 use super::video_records::VideoRecords;
 use crate::lab::Flow;
@@ -27,6 +29,8 @@ pub struct Setup<'a> {
     /// The run directory.
     pub dir: &'a Path,
     pub tables: &'a Tables,
+    /// Tasks that need no thread, which start once all flows are prepared.
+    pub steps: &'a RefCell<Steps>,
     /// Root of the user's programs.
     pub root: Option<&'a Arc<ProgramRoot>>,
 }

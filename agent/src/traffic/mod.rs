@@ -38,6 +38,7 @@ mod receiver_stats;
 mod request;
 mod sctp;
 mod socket;
+mod steps;
 mod tcp;
 mod threads;
 mod transfers;
@@ -46,6 +47,7 @@ mod video;
 mod video_records;
 mod watch;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -60,6 +62,7 @@ use self::mptcp_records::MptcpRecords;
 use self::quic_records::QuicRecords;
 use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
+use self::steps::Steps;
 use self::threads::lock;
 use self::transfers::Transfers;
 use self::video_records::VideoRecords;
@@ -122,6 +125,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         false => network.backend.program_root(&programs)?.map(Arc::new),
     };
     let mut flows: Vec<(Flow, Box<dyn Generator>)> = Vec::new();
+    let steps = RefCell::new(Steps::new()?);
     for flow in &lab.flows {
         let setup = Setup {
             network,
@@ -130,6 +134,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             dir,
             tables: &tables,
             root: root.as_ref(),
+            steps: &steps,
         };
         let generator = kind_of(&flow.tool).and_then(|prepare| prepare(&setup));
         flows.push((
@@ -137,6 +142,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             generator.with_context(|| format!("flow {}", flow.name))?,
         ));
     }
+    steps.into_inner().start()?;
     Ok(Flows {
         flows,
         tables,

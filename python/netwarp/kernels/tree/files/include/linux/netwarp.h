@@ -276,6 +276,27 @@ struct netwarp_departure {
 	__u32	pad;
 };
 
+/*
+ * An order to /proc/netwarp_pump: the data of an established TCP socket, sent as
+ * zeros or taken and discarded for its owner, which is not woken for it. Reading the
+ * file says how far that has come, and the file becomes readable when it is done. A
+ * feed whose bytes are all sent ends with a FIN, a drain also where the peer has ended.
+ */
+#define NETWARP_FEED	1
+#define NETWARP_DRAIN	2
+
+struct netwarp_order {
+	__u32	fd;
+	__u32	what;
+	__u64	bytes;		/* ~0: without end */
+};
+
+struct netwarp_pumped {
+	__u64	bytes;
+	__u64	done_ns;	/* CLOCK_MONOTONIC; 0: not yet */
+	__s64	error;		/* a negative errno(3) that ended it, or 0 */
+};
+
 /* How each datagram begins; the rest is zeros. */
 struct netwarp_payload {
 	__u64	sequence;

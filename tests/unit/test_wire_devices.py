@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from netwarp.engines.host.needs import of_own_kernel
+from netwarp.engines.uml import UmlEngine
+from netwarp.kernels import Kernel, KernelDescription
 from netwarp.lab import build_lab
 from netwarp.lab.commands import commands
 from netwarp.lab.drawing import draw
@@ -234,3 +237,25 @@ OLD = {
     "name": "l",
     "ends": [{"node": "a", "index": 11, "wire": {}}, {"node": "b", "index": 12, "wire": {}}],
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (bottleneck(), ["access", "bottleneck"]),
+        (bottleneck(NETEM), ["access"]),
+        (bottleneck("offload = true"), ["access"]),
+        (bottleneck('jitter = "1ms 20%"'), ["access"]),
+        (bottleneck(NETEM).replace(*ACCESS), []),
+        (bottleneck(tail='[sweep]\n"links.bottleneck.wire" = ["netem", "device"]\n').replace(*ACCESS), ["bottleneck"]),
+    ],
+)
+def test_a_kernel_without_the_driver_refuses_the_links_that_would_be_devices(
+    text: str, refused: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = KernelDescription("6.12", (), (), ("cubic", "reno"), ("pfifo", "bfifo"), ())
+    monkeypatch.setattr("netwarp.engines.uml._described", lambda _: described)
+    place = Path("missing")
+    engine = UmlEngine(Kernel(place, "digest", "6.12", "key", "tree", "source", "gcc"), place, place)
+    problems = [keys for keys, _ in engine.check(make_plan(parse_scenario(text)))]
+    assert problems == [("links", name, "wire") for name in refused]

@@ -116,7 +116,13 @@ fn show_interfaces() -> std::io::Result<()> {
         for (place, fd) in BELOW.iter().zip(open) {
             done(libc::fchdir(fd))?;
             let here = c".".as_ptr();
-            done(libc::mount(here, place.as_ptr(), none, libc::MS_BIND, none.cast()))?;
+            done(libc::mount(
+                here,
+                place.as_ptr(),
+                none,
+                libc::MS_BIND,
+                none.cast(),
+            ))?;
         }
     }
     Ok(())

@@ -117,6 +117,15 @@ def test_what_is_shown_says_what_is_a_device_and_with_which_plan() -> None:
     assert "access" in draw(lab_of(replaced())).splitlines(), "only where both kinds are there"
 
 
+@pytest.mark.parametrize("line", ["ring = 9", 'loss = { reverse = "every 100" }'])
+def test_a_link_that_must_be_a_device_is_not_shown_as_another(line: str) -> None:
+    """Netem's commands in its place would lose nothing, and say so nowhere."""
+    lab = lab_of(bottleneck(line), devices=False)
+    assert [link.device for link in lab.links] == [False, True]
+    shown = "\n".join(commands(lab))
+    assert "ring of 9" in shown or "loss every 100" in shown
+
+
 def test_a_plan_of_a_group_has_the_flows_of_the_lab() -> None:
     lab = lab_of(device('duplicate = "every 5 acks of bulk"'))
     (end, back) = lab.links[1].ends
@@ -218,7 +227,7 @@ def test_a_link_is_a_device_unless_only_netem_does_what_it_says(
 ) -> None:
     text = bottleneck(*lines, tail=tail)
     assert [link.device for link in lab_of(text).links] == devices
-    assert not any(link.device for link in lab_of(text, devices=False).links)
+    assert [link.device for link in lab_of(text, devices=False).links] == [False, "ring = 9" in lines]
 
 
 @pytest.mark.parametrize(("line", "advice"), [(DEVICE, 'leave out wire = "device"'), ("ring = 9", "plans and rings")])

@@ -1,4 +1,4 @@
-"""What programs do to the interfaces of a link that is a device: VLANs, addresses, and their end."""
+"""Programs act on the interfaces of a link that is a device: VLANs, addresses, and the end of both."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_command_waits_for_its_server_and_leaves_its_output(runs: Runs) -> Non
 
 
 def test_a_program_finds_the_interfaces_of_its_node_below_sys(runs: Runs) -> None:
-    """Of each node those of its own, and what is mounted below /sys as well."""
+    """Each node has other interfaces; what is mounted below /sys is still there."""
     look = '["sh", "-c", "ls /sys/class/net; cat /sys/class/net/*/ifindex; ls /sys/fs/cgroup/cgroup.procs"]'
     lines = (f"client = {look}", f"server = {look}")
     run = runs(pair(flow("look", "command", *lines), nodes="h1 = {}\nh2 = {}\nh3 = {}", tail=THIRD))

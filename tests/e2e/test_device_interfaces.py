@@ -9,27 +9,22 @@ from pathlib import Path
 import pytest
 from e2e_command import netwarp
 from e2e_runs import Runs
-from e2e_traffic import flow, pair
+from e2e_traffic import flow, pair, python_command
 
-VLAN = """
-for node in h1 h2; do
-  ip -n $node link add link eth0 name eth0.5 type vlan id 5
-  ip -n $node addr add 192.168.5.${node#h}/24 dev eth0.5
-  ip -n $node link set eth0.5 up
-done
-ping -c 3 -i 0.1 -s 1400 192.168.5.2
-"""
+VLAN = (
+    "for node in h1 h2; do ip -n $node link add link eth0 name eth0.5 type vlan id 5; "
+    "ip -n $node addr add 192.168.5.${node#h}/24 dev eth0.5; ip -n $node link set eth0.5 up; done; "
+    "ping -c 3 -i 0.1 -s 1400 192.168.5.2"
+)
 NAMESPACES_GO = """
-ip netns add a; ip netns add b
-ip link set eth0 netns a
-ip -n h2 link set eth0 netns b
-python3 -c "
-import ctypes
+import ctypes, os, time
+for line in ("netns add a", "netns add b", "link set eth0 netns a", "-n h2 link set eth0 netns b"):
+    assert os.system(f"ip {line}") == 0
 libc = ctypes.CDLL(None)
-for name in (b'a', b'b'):
-    assert libc.umount2(b'/run/netns/' + name, 2) == 0  # MNT_DETACH
-"
-sleep 1; echo still here
+for name in (b"a", b"b"):
+    assert libc.umount2(b"/run/netns/" + name, 2) == 0  # MNT_DETACH
+time.sleep(1)
+print("still here")
 """
 
 
@@ -55,8 +50,8 @@ def test_both_ends_may_go_at_once(tmp_path: Path) -> None:
 
     The run fails, since its link is gone, but the machine goes on.
     """
-    client = json.dumps(["sh", "-c", NAMESPACES_GO])
-    (tmp_path / "gone.toml").write_text(pair(flow("gone", "command", f"client = {client}"), duration="3s"))
+    gone = flow("gone", "command", f"client = {python_command(NAMESPACES_GO)}")
+    (tmp_path / "gone.toml").write_text(pair(gone, duration="3s"))
     answer = netwarp("run", tmp_path / "gone.toml", "--no-plots", "-o", tmp_path / "result")
     assert answer.code == 3, answer.err
     (run,) = (tmp_path / "result" / "runs").iterdir()

@@ -14,6 +14,7 @@ from netwarp.store.result import open_result
 from netwarp.store.run_status import RunStatus
 
 PYTHON = "python3"
+THIRD = '[links.other]\nends = ["h2", "h3"]\nrate = "1mbit"\n'
 
 
 def test_iperf3_measures_what_the_acks_say(runs: Runs) -> None:
@@ -60,6 +61,16 @@ def test_a_command_waits_for_its_server_and_leaves_its_output(runs: Runs) -> Non
     assert told["error"] is None
     digests = json.loads((run.path / "digests.json").read_text())
     assert "web-client.out" in digests
+
+
+def test_a_program_finds_the_interfaces_of_its_node_below_sys(runs: Runs) -> None:
+    """Each node has other interfaces; what is mounted below /sys is still there."""
+    look = '["sh", "-c", "ls /sys/class/net; cat /sys/class/net/*/ifindex; ls /sys/fs/cgroup/cgroup.procs"]'
+    lines = (f"client = {look}", f"server = {look}")
+    run = runs(pair(flow("look", "command", *lines), nodes="h1 = {}\nh2 = {}\nh3 = {}", tail=THIRD))
+    at = {end: (run.path / f"look-{end}.out").read_text().split() for end in ("client", "server")}
+    assert at["client"] == ["bonding_masters", "eth0", "lo", "11", "1", "/sys/fs/cgroup/cgroup.procs"]
+    assert at["server"] == ["bonding_masters", "eth0", "eth1", "lo", "12", "13", "1", "/sys/fs/cgroup/cgroup.procs"]
 
 
 def _bad(name: str, more: str = "", **parts: str) -> str:

@@ -252,6 +252,20 @@ def test_notes_say_where_a_change_loses_packets(queue: str, after: str, fragment
     assert all(fragment in note.message for note in output if fragment)
 
 
+def test_notes_say_where_no_packet_catches_up() -> None:
+    """Jitter and a delay that falls, at the bottleneck of a flow that keeps it busy, but at no faster link."""
+
+    def places(tail: str, *pairs: tuple[str, str]) -> list[str]:
+        return [note.where for note in notes(parse_scenario(replaced(*pairs, tail=tail)), network_notes)]
+
+    assert places(change("1s", 'delay = "5ms"')) == ["links.bottleneck.delay"]
+    assert places(change("1s", 'delay = "20ms"')) == []
+    assert places(change("1s", 'delay = { reverse = "5ms" }')) == []
+    assert places(change("1s", 'jitter = "5ms"')) == ["links.bottleneck.jitter"]
+    assert "links.bottleneck.delay" not in places(change("1s", 'delay = "5ms"'), ('rate = "1gbit"', 'rate = "5mbit"'))
+    assert places("", ('delay = "10ms"', 'delay = "10ms"\njitter = "1ms"'), ('"bulk"', '"ping"')) == []
+
+
 def test_changes_can_be_swept() -> None:
     tail = change("1s", 'rate = "1mbit"', 'over = "2s"') + '[sweep]\n"changes.0.over" = ["1s", "9s"]\n'
     assert len({run.id for run in make_plan(parse_scenario(DUMBBELL + tail))}) == 2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from netwarp.engines.host.needs import of_own_kernel
+from netwarp.engines.uml import UmlEngine
+from netwarp.kernels import Kernel, KernelDescription
 from netwarp.lab import build_lab
 from netwarp.lab.commands import commands
 from netwarp.lab.drawing import draw
@@ -114,6 +117,15 @@ def test_what_is_shown_says_what_is_a_device_and_with_which_plan() -> None:
     assert "access" in draw(lab_of(replaced())).splitlines(), "only where both kinds are there"
 
 
+@pytest.mark.parametrize("line", ["ring = 9", 'loss = { reverse = "every 100" }'])
+def test_a_link_that_must_be_a_device_is_not_shown_as_another(line: str) -> None:
+    """Netem's commands in its place would lose nothing, and say so nowhere."""
+    lab = lab_of(bottleneck(line), devices=False)
+    assert [link.device for link in lab.links] == [False, True]
+    shown = "\n".join(commands(lab))
+    assert "ring of 9" in shown or "loss every 100" in shown
+
+
 def test_a_plan_of_a_group_has_the_flows_of_the_lab() -> None:
     lab = lab_of(device('duplicate = "every 5 acks of bulk"'))
     (end, back) = lab.links[1].ends
@@ -215,7 +227,7 @@ def test_a_link_is_a_device_unless_only_netem_does_what_it_says(
 ) -> None:
     text = bottleneck(*lines, tail=tail)
     assert [link.device for link in lab_of(text).links] == devices
-    assert not any(link.device for link in lab_of(text, devices=False).links)
+    assert [link.device for link in lab_of(text, devices=False).links] == [False, "ring = 9" in lines]
 
 
 @pytest.mark.parametrize(("line", "advice"), [(DEVICE, 'leave out wire = "device"'), ("ring = 9", "plans and rings")])
@@ -234,3 +246,25 @@ OLD = {
     "name": "l",
     "ends": [{"node": "a", "index": 11, "wire": {}}, {"node": "b", "index": 12, "wire": {}}],
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (bottleneck(), ["access", "bottleneck"]),
+        (bottleneck(NETEM), ["access"]),
+        (bottleneck("offload = true"), ["access"]),
+        (bottleneck('jitter = "1ms 20%"'), ["access"]),
+        (bottleneck(NETEM).replace(*ACCESS), []),
+        (bottleneck(tail='[sweep]\n"links.bottleneck.wire" = ["netem", "device"]\n').replace(*ACCESS), ["bottleneck"]),
+    ],
+)
+def test_a_kernel_without_the_driver_refuses_the_links_that_would_be_devices(
+    text: str, refused: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = KernelDescription("6.12", (), (), ("cubic", "reno"), ("pfifo", "bfifo"), ())
+    monkeypatch.setattr("netwarp.engines.uml._described", lambda _: described)
+    place = Path("missing")
+    engine = UmlEngine(Kernel(place, "digest", "6.12", "key", "tree", "source", "gcc"), place, place)
+    problems = [keys for keys, _ in engine.check(make_plan(parse_scenario(text)))]
+    assert problems == [("links", name, "wire") for name in refused]

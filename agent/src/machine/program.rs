@@ -1,7 +1,7 @@
 //! The environment in which programs run in a machine: files, limits, signals. PATH and HOME are those of pid 1, which
 //! has them from its kernel's command line.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -72,14 +72,14 @@ pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> R
     };
     let rules = place.rules;
     let directory = CString::new(place.directory.as_os_str().as_bytes())?;
-    // SAFETY: between fork and exec only setns, chdir, sigprocmask, setrlimit, prctl, landlock_restrict_self and
-    // seccomp are called, which are async-signal-safe.
+    // SAFETY: between fork and exec only setns, unshare, open, mount, fchdir, chdir, sigprocmask, setrlimit, prctl,
+    // landlock_restrict_self and seccomp are called, which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
-            if let Some(root) = root
-                && (libc::setns(root, libc::CLONE_NEWNS) < 0 || libc::chdir(directory.as_ptr()) < 0)
-            {
-                return Err(std::io::Error::last_os_error());
+            if let Some(root) = root {
+                done(libc::setns(root, libc::CLONE_NEWNS))?;
+                show_interfaces()?;
+                done(libc::chdir(directory.as_ptr()))?;
             }
             // A generator's thread blocks all signals; a program gets them.
             SigSet::empty().thread_set_mask()?;
@@ -96,6 +96,44 @@ pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> R
     command
         .spawn()
         .with_context(|| format!("cannot start `{program}`"))
+}
+
+/// Gives this process a mount namespace in which /sys has the interfaces of its network namespace: they are those of the
+/// process that mounted it. What is mounted below /sys stays. Allocates no memory.
+fn show_interfaces() -> std::io::Result<()> {
+    const SYS: &CStr = c"/sys";
+    const BELOW: [&CStr; 2] = [c"/sys/fs/cgroup", c"/sys/fs/bpf"];
+    let none: *const libc::c_char = std::ptr::null();
+    let mut open = [0; BELOW.len()];
+    // SAFETY: all strings are constants, and `data` may be null.
+    unsafe {
+        done(libc::unshare(libc::CLONE_NEWNS))?;
+        for (place, fd) in BELOW.iter().zip(&mut open) {
+            *fd = done(libc::open(place.as_ptr(), libc::O_PATH | libc::O_CLOEXEC))?;
+        }
+        let kind = c"sysfs".as_ptr();
+        done(libc::mount(kind, SYS.as_ptr(), kind, 0, none.cast()))?;
+        for (place, fd) in BELOW.iter().zip(open) {
+            done(libc::fchdir(fd))?;
+            let here = c".".as_ptr();
+            done(libc::mount(
+                here,
+                place.as_ptr(),
+                none,
+                libc::MS_BIND,
+                none.cast(),
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// The result of a system call, or its error.
+fn done(result: libc::c_int) -> std::io::Result<libc::c_int> {
+    if result < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(result)
 }
 
 /// File for the standard error of a program whose standard output goes to `out`.

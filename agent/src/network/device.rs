@@ -67,7 +67,9 @@ pub fn change(network: &Network, end: &End, before: &Wire, after: &Wire) -> Resu
     let mut route = network
         .node(&end.node)?
         .run(|| Netlink::open(NETLINK_ROUTE))??;
-    route.change(set(end.index, &changed))
+    route
+        .change(set(end.index, &changed))
+        .with_context(|| format!("interface {} of {}", end.interface, end.node))
 }
 
 /// Reads the sums of the direction that leaves an end.
@@ -77,8 +79,11 @@ pub fn read_sums(network: &Network, end: &End) -> Result<Sums> {
         .run(|| Netlink::open(NETLINK_ROUTE))??;
     let mut found = None;
     let request = Request::new(RTM_GETLINK, 0).raw(&ifinfomsg(end.index, 0));
-    route.ask(request, |_, payload| found = sums(payload).or(found))?;
-    found.with_context(|| format!("interface {} has no sums of a wire", end.interface))
+    let place = || format!("sums of interface {} of {}", end.interface, end.node);
+    route
+        .ask(request, |_, payload| found = sums(payload).or(found))
+        .with_context(place)?;
+    found.with_context(|| format!("there are no {}", place()))
 }
 
 fn device(lab: &Lab, link: &Link, end: &End, cable: u32) -> Result<Request> {

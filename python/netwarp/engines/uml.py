@@ -48,7 +48,8 @@ from netwarp.kernels.modules import compiler_paths
 from netwarp.modules.named import in_gallery, names_modules, names_programs
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
-from netwarp.scenario.model import Link, RunOptions, Scenario
+from netwarp.scenario.model import RunOptions, Scenario
+from netwarp.scenario.model.wire import is_device
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
 from netwarp.store.run_status import RunStatus
@@ -161,13 +162,11 @@ class UmlEngine:
                     f"{in_gallery(feature.kind, feature.name)}",
                 )
         if _WIRE not in {*described.modules, *(module.name for module in modules)}:
-            for key, section in plan.sections:
-                if isinstance(section, Link) and section.wire != "netem":
-                    yield (
-                        (*key, "wire"),
-                        f"the kernel {described.version} has no devices for links ({_WIRE}). {_FIX} Or set "
-                        'wire = "netem"',
-                    )
+            for keys in _devices(plan):
+                yield (
+                    keys,
+                    f'the kernel {described.version} has no devices for links ({_WIRE}). {_FIX} Or set wire = "netem"',
+                )
 
     def builds(self, plan: Plan) -> Sequence[ModuleBuild]:
         """Compile the modules of the plan for this kernel; see `CompilesModules`. Raises EngineError."""
@@ -325,6 +324,13 @@ def _described(kernel: Kernel) -> KernelDescription:
         return kernel.description
     except KernelError as error:
         raise EngineError(str(error)) from error
+
+
+def _devices(plan: Plan) -> Iterator[Keys]:
+    """The links that are devices at some point of the plan, as places of their `wire`, each once."""
+    labs = [run.scenario for run in plan.points]
+    names = {name: None for lab in labs for name in lab.links if is_device(lab, name, devices=True)}
+    yield from (("links", name, "wire") for name in names)
 
 
 def _compiler(scenario: Scenario) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from netwarp.flows import kind_of
 from netwarp.lab.network import Hop, NetworkGraph
@@ -21,6 +22,7 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     yield from _own_bottlenecks(scenario, sizes)
+    yield from _late_on_busy_links(scenario, sizes)
     yield from _socket_sizes(scenario, sizes)
     yield from _dctcp_alone(scenario, sizes)
     yield from _fragments(scenario, sizes)
@@ -57,6 +59,35 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
                 f'its sender {sender} is at its bottleneck, link "{link}", whose queue it does not fill: TCP '
                 "keeps all but two packets, or a millisecond's worth, of a connection out of its own host's queue (TCP "
                 "small queues); for a queue that fills, put a router in between, with a faster link to it",
+            )
+
+
+def _late_on_busy_links(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Find jitter and falling delays at the bottlenecks of flows that keep them busy.
+
+    A packet arrives when it is due, or behind the one in front by its own time at the rate, if that is later: with
+    netem (netem_enqueue()) as on a device. So of packets without a gap each is as late as the latest before it.
+    """
+    for name, flow in scenario.flows.items():
+        if not (flow.count and kind_of(flow.tool).greedy):
+            continue
+        path = sizes.paths[name].reverse if _is_reverse(name, sizes) else sizes.paths[name].forward
+        hop = min(path, key=lambda hop: min(sizes.network.rates(hop)))
+        link = sizes.network.names[hop.link]
+        if sizes.network.opportunities(hop) or scenario.links[link].raw:
+            continue
+        states = [state for _, state in sizes.network.timeline(hop)]
+        found = []
+        if any(state.jitter.ns for state in states):
+            found.append(("jitter", "its jitter"))
+        if any(after.delay < before.delay for before, after in pairwise(states)):
+            found.append(("delay", "a shorter delay"))
+        for what, words in found:
+            yield (
+                ("links", link, what),
+                f'while the flow "{name}" keeps this link busy, {words} does not show: packets stay in order and are '
+                "never faster than the rate, so that each is as late as the latest before it; for a delay that "
+                "varies under load, give it to a faster link of the path",
             )
 
 

@@ -133,7 +133,8 @@ DELAY = _Delay(
 JITTER = _Jitter(
     name="jitter",
     meaning="How much the delay varies: `TIME [CORRELATION%] [DISTRIBUTION]`, where the distribution is uniform, "
-    "normal, pareto or paretonormal. Packets stay in order.",
+    "normal, pareto or paretonormal. Packets stay in order, so that a link which is never idle shows none "
+    "([limitations.md](limitations.md)).",
     examples=("2ms normal",),
     refused=("2ms gamma",),
     kind=JitterField,

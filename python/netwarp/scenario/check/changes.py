@@ -238,7 +238,7 @@ def _check_rates(
             yield (
                 _cause(name, direction, scenario, at),
                 f"from {format_duration(at)} to {format_duration(until)} the rate is {format_rate(rate)}, at which a "
-                f"full frame takes {takes / 1e6:.4g} ms, longer than that: it would occupy the link beyond the next "
+                f"full frame takes {_in_words(takes)}, longer than that: it would occupy the link beyond the next "
                 f"change; use a higher rate, longer steps, or an outage",
             )
             return
@@ -251,7 +251,7 @@ def _check_rates(
         yield (
             cause,
             f"from {format_duration(at)} to the end the rate is {format_rate(rate)}, at which a full frame takes "
-            f"{takes / 1e6:.4g} ms, longer than that: not one would get through; use a higher rate, or an outage",
+            f"{_in_words(takes)}, longer than that: not one would get through; use a higher rate, or an outage",
         )
 
 
@@ -267,3 +267,8 @@ def _cause(name: str, direction: int, scenario: Scenario, at: int) -> Keys:
         if occurrence <= at
     ]
     return ("changes", max(begun)[1], "rate") if begun else ("links", name, "rate")
+
+
+def _in_words(duration_ns: int) -> str:
+    """A time with four digits, in ms or from 10 s on in s."""
+    return f"{duration_ns / 1e6:.4g} ms" if duration_ns < 10 * NS_PER_S else f"{duration_ns / NS_PER_S:,.1f} s"

@@ -16,11 +16,12 @@ _DIRECTIONS = (0, 1)
 
 
 def is_device(scenario: Scenario, name: str, *, devices: bool) -> bool:
-    """Whether a link is a device. With `wire = "auto"` it is one where there are `devices`, unless it needs netem."""
+    """Whether a link is a device. With `wire = "auto"` it is one if it must be, and where there are `devices` unless it
+    needs netem."""
     link = scenario.links[name]
-    if link.wire != "auto" or not devices:
-        return link.wire == "device"
-    return needs_device(link) or not (_needs_netem(link) or any(correlations(scenario, name)))
+    if link.wire != "auto" or needs_device(link):
+        return link.wire != "netem"
+    return devices and not (_needs_netem(link) or any(correlations(scenario, name)))
 
 
 def needs_device(link: Link) -> bool:

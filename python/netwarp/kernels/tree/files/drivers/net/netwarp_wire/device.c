@@ -23,6 +23,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/hrtimer.h>
+#include <linux/if_vlan.h>
 #include <linux/math64.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
@@ -42,9 +43,10 @@ static noinline void wire_lose(struct wire *w, struct sk_buff *skb)
 	w->sums.lost_bytes += bytes;
 }
 
-/* How long a frame takes that begins to leave now. */
-static u64 wire_time_ns(struct wire *w, unsigned int bytes, ktime_t now)
+/* How long a frame takes that begins to leave now, with the VLAN tag that is beside its data. */
+static u64 wire_time_ns(struct wire *w, const struct sk_buff *skb, ktime_t now)
 {
+	unsigned int bytes = skb->len + (skb_vlan_tag_present(skb) ? VLAN_HLEN : 0);
 	u64 work = (u64)bytes * BITS_PER_BYTE * NSEC_PER_SEC;
 	u64 spare = now == w->free_at ? w->spare : 0;
 	u64 ns = work > spare ? DIV64_U64_ROUND_UP(work - spare, w->rate_bps) : 0;
@@ -81,7 +83,7 @@ static void wire_begin(struct wire *w, ktime_t now)
 	if (w->trace)
 		wire_trace_begin(w, skb, now);
 	else
-		w->free_at = ktime_add_ns(now, wire_time_ns(w, skb->len, now));
+		w->free_at = ktime_add_ns(now, wire_time_ns(w, skb, now));
 }
 
 /* The bits of the first frame that are still to leave do so at another rate. */
@@ -383,9 +385,12 @@ void wire_setup(struct net_device *dev)
 	dev->priv_destructor = wire_free;
 	dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;	/* as .ndo_get_peer_dev requires */
 	dev->priv_flags &= ~IFF_TX_SKB_SHARING;		/* a frame stays in a list */
+	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
 	dev->features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA |
 			NETIF_F_GSO_SOFTWARE;
 	dev->hw_features = dev->features;
+	/* A VLAN tag stays beside the data, so that a frame has as many bytes here as in its queue. */
+	dev->features |= NETIF_F_HW_VLAN_CTAG_TX | NETIF_F_HW_VLAN_STAG_TX;
 	dev->max_mtu = ETH_MAX_MTU;
 }
 

@@ -247,7 +247,7 @@ static void wire_unlist(struct net_device *dev, struct list_head *head)
 {
 	struct wire *w = netdev_priv(dev);
 
-	list_del(&w->others);
+	list_del_init(&w->others);	/* twice, if the namespaces of both ends go at once */
 	RCU_INIT_POINTER(w->peer, NULL);
 	unregister_netdevice_queue(dev, head);
 }

@@ -69,3 +69,40 @@ from = "h1"
 to = "h{hosts}"
 tool = "ping"
 """
+
+
+def fast(mbps: int) -> str:
+    """10 s of one flow at a rate in Mbit/s, under a queue of the bandwidth-delay product."""
+    limit = max(20, mbps * 20_000 // 8 // e2e_scenarios.FRAME_BYTES)
+    queue = f"pfifo limit {limit}"
+    return dumbbell(
+        rate=f"{mbps}mbit", duration="10s", queue=queue, flow='tool = "bulk"', exact=True, access=f"{4 * mbps}mbit"
+    )
+
+
+def long(minutes: int) -> str:
+    """One flow and a ping at 20 Mbit/s for minutes."""
+    flows = e2e_scenarios.BULK + e2e_scenarios.PING
+    return e2e_scenarios.dumbbell(
+        rate="20mbit", queue="fq_codel", duration=f"{60 * minutes}s", access="100mbit", flows=flows, name="long"
+    )
+
+
+def hops(first: int, last: int, of: int) -> str:
+    """The hops `first` to `last` of a parking lot `of` so many, each with a flow across, and a flow over all of them.
+
+    10 s at 100 Mbit/s and 10 ms a hop.
+    """
+    flows = "".join(
+        f'[flows.{name}]\nfrom = "s{number}"\nto = "d{number}"\ntool = "bulk"\n'
+        for number, name in enumerate(["long", *(f"across{hop}" for hop in range(first, last + 1))])
+    )
+    return f"""
+name = "hops"
+duration = "10s"
+[topology]
+shape = "parking-lot"
+n = {last - first + 1}
+access = {{ rate = "1gbit" }}
+backbone = {{ rate = "100mbit", delay = "10ms", queue = "pfifo limit {84 * of}" }}
+{flows}"""

@@ -26,6 +26,8 @@ from tests.e2e import e2e_networks
 
 MEASURED = Path(__file__).parents[1] / "docs/measured/cost.json"
 _RUN = ("--no-plots", "--jobs", "1")
+_HALVES = "halves"
+"""The word for the bound of two kernels, which is not a curve."""
 _RESULT = "RESULT"
 """The result of a command over runs, among its words."""
 
@@ -154,7 +156,7 @@ def asked(words: Sequence[str], costs: Costs) -> Iterator[tuple[Curve, int]]:
     for word in words:
         name, _, size = word.partition("=")
         if name not in known or (size and not size.isdecimal()):
-            raise ValueError(f"{word}: give CURVE or CURVE=SIZE, of {', '.join(known)}, or halves")
+            raise ValueError(f"{word}: give CURVE or CURVE=SIZE, of {', '.join(known)}, or {_HALVES}")
         yield from ((known[name], one) for one in ([int(size)] if size else known[name].sizes))
     if not words:
         yield from ((one, size) for one in CURVES for size in one.sizes if size not in costs.curves.get(one.name, {}))
@@ -178,8 +180,9 @@ def main(words: Sequence[str]) -> int:
     if costs.machine != machine():
         sys.stderr.write(f"{MEASURED} has points of another machine ({costs.machine}); remove it to measure all\n")
         return 1
+    named = [word for word in words if word != _HALVES]
     try:
-        todo = list(asked([word for word in words if word != "halves"], costs)) if words != ["halves"] else []
+        todo = list(asked(named, costs)) if named or not words else []
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -196,7 +199,7 @@ def main(words: Sequence[str]) -> int:
             sys.stdout.flush()
             costs = with_point(load(), curve, size, point)
             save(costs)
-        if "halves" in words or (not words and costs.halves is None):
+        if _HALVES in words or (not words and costs.halves is None):
             costs = Costs(costs.machine, costs.curves, halves.bound(Path(place)))
             save(costs)
     draw(costs, MEASURED.with_suffix(""))

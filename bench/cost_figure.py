@@ -29,7 +29,7 @@ def draw(costs: Costs, stem: Path) -> list[Path]:
     ]
     with style.drawing_wide():
         width_in = style.width_in()
-        head_in = style.head_in(TITLE, SUBTITLE, _LEFT_IN) + 0.25
+        head_in = style.head_in(TITLE, SUBTITLE, _LEFT_IN) + 0.05
         height_in = head_in + len(drawn) * (_ROW_IN + _GAP_IN) + _FOOT_IN
         figure = style.new_figure(height_in)
         wide_in = (width_in - 2 * _LEFT_IN - _RIGHT_IN) / 2
@@ -40,7 +40,7 @@ def draw(costs: Costs, stem: Path) -> list[Path]:
                 place = (left_in / width_in, bottom_in / height_in, wide_in / width_in, _ROW_IN / height_in)
                 axes = figure.add_axes(place)
                 fill(axes, costs.curves[curve.name])
-                _finish(axes, curve)
+                _finish(axes, curve, list(costs.curves[curve.name]))
         style.head(figure, TITLE, SUBTITLE, _LEFT_IN / width_in)
         style.legend_below(figure, handles, _LEFT_IN / width_in, 0.1, width_in - _LEFT_IN - _RIGHT_IN)
         return style.save(figure, stem, ("svg",))
@@ -71,17 +71,19 @@ def _linear(axes: Axes, sizes: Sequence[int], values: Sequence[float]) -> None:
     """A line of linear growth through the last point, in the part of the panel that the values fill."""
     lowest = min(values) / 2
     first = max(sizes[0], sizes[-1] * lowest / values[-1])
-    axes.plot([first, sizes[-1]], [values[-1] * first / sizes[-1], values[-1]], color=REFERENCE, linestyle="--", zorder=1)
+    line = [values[-1] * first / sizes[-1], values[-1]]
+    axes.plot([first, sizes[-1]], line, color=REFERENCE, linestyle="--", zorder=1)
 
 
-def _finish(axes: Axes, curve: Curve) -> None:
+def _finish(axes: Axes, curve: Curve, sizes: Sequence[int]) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(curve.sizes[0] / 1.3, max(axes.get_xlim()[1], curve.sizes[-1]) * 1.3)
+    axes.set_xlim(sizes[0] / 1.3, sizes[-1] * 1.3)
     axes.set_xlabel(f"{curve.unit} ({curve.what})" if axes.get_ylabel().startswith("CPU") else curve.unit)
     low, high = axes.get_ylim()
     if high / low < 10:
         middle = (low * high) ** 0.5
         axes.set_ylim(middle / 4, middle * 4)
+    axes.minorticks_off()
     style.log_ticks(axes.xaxis)
     style.log_ticks(axes.yaxis)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from netwarp.store.files import write_text
@@ -22,7 +23,6 @@ from netwarp.store.result import open_result
 
 from bench import halves, scenarios
 from bench.command import used
-from tests.e2e import e2e_networks
 
 MEASURED = Path(__file__).parents[1] / "docs/measured/cost.json"
 _RUN = ("--no-plots", "--jobs", "1")
@@ -77,12 +77,8 @@ def _scenario(text: Callable[[int], str]) -> Callable[[int, Path], Point]:
     return measure
 
 
-def _flows(count: int) -> str:
-    return scenarios.many_flows(count, exact=True)
-
-
 def _runs(count: int, place: Path) -> Point:
-    return _ran(e2e_networks.star(3, "0.2s"), place / f"runs-{count}", "--seeds", str(count))
+    return _ran(scenarios.short(), place / f"runs-{count}", "--seeds", str(count))
 
 
 def _over_runs(*words: str, file: str = "") -> Callable[[int, Path], Point]:
@@ -101,7 +97,13 @@ def _over_runs(*words: str, file: str = "") -> Callable[[int, Path], Point]:
 
 _MANY = (100, 1000, 2000)
 CURVES = (
-    Curve("flows", "flows", "10 s at 100 Mbit/s", (1, 10, 100, 1000, 3000, 10_000), _scenario(_flows)),
+    Curve(
+        "flows",
+        "flows",
+        "10 s at 100 Mbit/s",
+        (1, 10, 100, 1000, 3000, 10_000),
+        _scenario(partial(scenarios.many_flows, exact=True)),
+    ),
     Curve("nodes", "hosts", "a star with one ping, 1 s", (10, 100, 1000), _scenario(scenarios.star)),
     Curve("rate", "Mbit/s", "one flow, 10 s", (10, 100, 1000, 10_000), _scenario(scenarios.fast)),
     Curve("time", "minutes", "one flow and a ping at 20 Mbit/s", (1, 10, 60), _scenario(scenarios.long)),
@@ -166,15 +168,13 @@ def with_point(costs: Costs, curve: Curve, size: int, point: Point) -> Costs:
     """The measurements with one more, in the order of `CURVES` and of sizes."""
     points = {**costs.curves.get(curve.name, {}), size: point}
     curves = {**costs.curves, curve.name: dict(sorted(points.items()))}
-    return Costs(
-        costs.machine, {one.name: curves[one.name] for one in CURVES if one.name in curves}, costs.halves
-    )
+    return Costs(costs.machine, {one.name: curves[one.name] for one in CURVES if one.name in curves}, costs.halves)
 
 
 def main(words: Sequence[str]) -> int:
     """Measure what is asked for or missing; returns the exit code."""
-    # Imported lazily: the tables of the page are made without it.
-    from bench.cost_figure import draw
+    # Imported lazily: the tables of the page are made without it, and it imports this module.
+    from bench.cost_figure import draw  # noqa: PLC0415
 
     costs = load()
     if costs.machine != machine():

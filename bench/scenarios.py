@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e import e2e_scenarios
+from tests.e2e import e2e_networks, e2e_scenarios
 
 _MOST_FLOWS = 1000
 """The largest `count` of a flow."""
@@ -62,6 +62,11 @@ def captured() -> str:
     text = dumbbell(rate="1gbit", duration="4s", queue="pfifo limit 800", flow='tool = "bulk"\ncount = 10', exact=False)
     wanted = '[{ at = "bottleneck:r1", snap = 65535 }, { at = "bottleneck:h2", snap = 96 }]'
     return text.replace("exact = false", f"exact = false\ncaptures = {wanted}")
+
+
+def short() -> str:
+    """A ping between two hosts at a router, 0.2 s."""
+    return e2e_networks.star(3, "0.2s")
 
 
 def star(hosts: int) -> str:

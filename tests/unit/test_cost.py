@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 from netwarp.plots import style
 
 from bench import cost, cost_figure
@@ -72,8 +73,8 @@ def test_the_page_has_every_measurement(measured: Path, monkeypatch: pytest.Monk
 
 
 def test_the_figure_of_the_page_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-    monkeypatch.setattr(style, "save", lambda figure, *_: drawn.append(figure) or [])
+    drawn: list[Figure] = []
+    monkeypatch.setattr(style, "save", lambda figure, *_: drawn.append(figure))
     points = {size: Point(1 + size / 100, 170.0 + size / 30, size / 100) for size in (1, 10, 100, 1000, 10_000)}
     cost_figure.draw(Costs("a machine", {curve.name: points for curve in CURVES}), tmp_path / "cost")
     (figure,) = drawn

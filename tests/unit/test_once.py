@@ -9,8 +9,12 @@ from netwarp.plots.once import once, reading_once
 def test_what_is_read_in_a_block_is_read_once_also_from_threads() -> None:
     read: list[int] = []
 
+    def double(key: int) -> int:
+        read.append(key)
+        return key * 2
+
     def number(key: int) -> int:
-        return once(key, lambda: read.append(key) or key * 2)
+        return once(key, lambda: double(key))
 
     with reading_once():
         assert on_each(number, range(20)) == [2 * key for key in range(20)]

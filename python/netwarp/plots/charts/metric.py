@@ -286,9 +286,7 @@ def _value_label(label: str) -> str:
     return label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label
 
 
-def _spread_once(
-    result: ResultDir, chosen: Selected, stem: str
-) -> Mapping[tuple[Any, tuple[Any, ...]], TimeWeighted]:
+def _spread_once(result: ResultDir, chosen: Selected, stem: str) -> Mapping[tuple[Any, tuple[Any, ...]], TimeWeighted]:
     cells = tuple((cell.key, cell.run_ids, _name(chosen, cell)) for cell in chosen.cells)
     return once((result.path, chosen.scope, stem, cells), lambda: _spread(result, chosen, stem))
 

@@ -34,7 +34,7 @@ _RESULT = "RESULT"
 
 @dataclass(frozen=True)
 class Point:
-    """What a command used: CPU seconds of everything, of its engines (None: it made no runs), and the most memory of
+    """The use of a command: CPU seconds of everything, of its engines (None: it made no runs), and the most memory of
     one process; the size of the file that it wrote, if this is asked for."""
 
     command_s: float

@@ -21,7 +21,7 @@ def reading_once() -> Iterator[None]:
 
 
 def once(key: Hashable, read: Callable[[], Read]) -> Read:
-    """What `read` returns, or has returned for this key in the block of `reading_once`; outside of one it is read."""
+    """The result of `read`, kept for this key in a block of `reading_once`; outside of one it is read each time."""
     kept = _KEPT.get()
     if kept is None:
         return read()

@@ -83,7 +83,7 @@ def as_installed(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Used:
-    """What a command used: CPU seconds of it and of all that it started, and the most memory of one of these."""
+    """The use of a command: CPU seconds of it and of all that it started, and the most memory of one of these."""
 
     cpu_s: float
     peak_mb: float

@@ -18,6 +18,7 @@ from bench import (
     comparisons,
     growth,
     guests,
+    halves,
     host,
     inference,
     kernels,
@@ -37,7 +38,7 @@ from bench.row import MEASURES, Row
 
 MODULES = (
     advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
-    open_loop, studies, shipped, host, inference, simulator, learning
+    open_loop, studies, shipped, host, inference, simulator, learning, halves
 )  # fmt: skip
 """Importing each module has put its measures into `MEASURES`; they are made in this order."""
 

@@ -34,7 +34,7 @@ def growth_of_results(place: Path) -> Iterator[Row]:
     }
     taken: dict[str, list[float]] = {name: [] for name in ("run", "run, all there already", *commands)}
     for count in RUNS:
-        (place / "short.toml").write_text(star(3, "0.2s"))
+        (place / "short.toml").write_text(scenarios.short())
         made = ("run", str(place / "short.toml"), "--seeds", str(count), "--no-plots", "-o", str(place / str(count)))
         taken["run"].append(clocked(*made))
         taken["run, all there already"].append(clocked(*made))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tests.e2e import e2e_scenarios
+from tests.e2e import e2e_networks, e2e_scenarios
 
+_MOST_FLOWS = 1000
+"""The largest `count` of a flow."""
 PLAN_10000 = """
 [sweep]
 "links.bottleneck.rate" = [{rates}]
@@ -35,7 +37,11 @@ def gigabit(exact: bool) -> str:
 
 def many_flows(count: int, *, exact: bool = False) -> str:
     """10 s at 100 Mbit/s, shared by this number of flows, under a queue that starves none."""
-    flow = f'tool = "bulk"\ncount = {count}'
+    sizes = [min(_MOST_FLOWS, count - before) for before in range(0, count, _MOST_FLOWS)]
+    flow = f'tool = "bulk"\ncount = {sizes[0]}\n' + "".join(
+        f'[flows.bulk{number}]\nfrom = "h1"\nto = "h2"\ntool = "bulk"\ncount = {size}\n'
+        for number, size in enumerate(sizes[1:], 2)
+    )
     return dumbbell(rate="100mbit", duration="10s", queue="fq_codel flows 65536", flow=flow, exact=exact)
 
 
@@ -58,6 +64,11 @@ def captured() -> str:
     return text.replace("exact = false", f"exact = false\ncaptures = {wanted}")
 
 
+def short() -> str:
+    """A ping between two hosts at a router, 0.2 s."""
+    return e2e_networks.star(3, "0.2s")
+
+
 def star(hosts: int) -> str:
     """A generated star with one ping."""
     return f"""
@@ -69,3 +80,40 @@ from = "h1"
 to = "h{hosts}"
 tool = "ping"
 """
+
+
+def fast(mbps: int) -> str:
+    """10 s of one flow at a rate in Mbit/s, under a queue of the bandwidth-delay product."""
+    limit = max(20, mbps * 20_000 // 8 // e2e_scenarios.FRAME_BYTES)
+    queue = f"pfifo limit {limit}"
+    return dumbbell(
+        rate=f"{mbps}mbit", duration="10s", queue=queue, flow='tool = "bulk"', exact=True, access=f"{4 * mbps}mbit"
+    )
+
+
+def long(minutes: int) -> str:
+    """One flow and a ping at 20 Mbit/s for minutes."""
+    flows = e2e_scenarios.BULK + e2e_scenarios.PING
+    return e2e_scenarios.dumbbell(
+        rate="20mbit", queue="fq_codel", duration=f"{60 * minutes}s", access="100mbit", flows=flows, name="long"
+    )
+
+
+def hops(first: int, last: int, of: int) -> str:
+    """The hops `first` to `last` of a parking lot `of` so many, each with a flow across, and a flow over all of them.
+
+    10 s at 100 Mbit/s and 10 ms a hop.
+    """
+    flows = "".join(
+        f'[flows.{name}]\nfrom = "s{number}"\nto = "d{number}"\ntool = "bulk"\n'
+        for number, name in enumerate(["long", *(f"across{hop}" for hop in range(first, last + 1))])
+    )
+    return f"""
+name = "hops"
+duration = "10s"
+[topology]
+shape = "parking-lot"
+n = {last - first + 1}
+access = {{ rate = "1gbit" }}
+backbone = {{ rate = "100mbit", delay = "10ms", queue = "pfifo limit {84 * of}" }}
+{flows}"""

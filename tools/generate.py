@@ -9,6 +9,7 @@ from netwarp.scenario.model.schema import scenario_schema
 
 from tools import (
     commands_page,
+    cost_page,
     figures_page,
     gallery_page,
     glossary_page,
@@ -40,6 +41,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/commands.md": commands_page.markdown,
+    "docs/cost.md": cost_page.markdown,
     "docs/figures.md": figures_page.markdown,
     "docs/flow-options.md": options_page.markdown,
     "docs/glossary.md": glossary_page.markdown,

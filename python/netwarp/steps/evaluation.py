@@ -18,6 +18,7 @@ from netwarp.common.threads import on_each
 from netwarp.common.words import nearest
 from netwarp.execute import Execution
 from netwarp.plots.look import Look
+from netwarp.plots.once import reading_once
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.toml import parse_toml
 from netwarp.steps.notebook import Result, Run, result_html
@@ -101,8 +102,8 @@ def evaluate(
     summary = summarise(result, reported=execution.done)
     if execution.interrupted:
         return Study(result, execution, summary, (), ())
-    study = _shown(Study(result, execution, summary, (), ()), scenario, plots, console)
-    return _with_page(study, scenario, plots, console) if page else study
+    study = Study(result, execution, summary, (), ())
+    return _paged(study, scenario, plots, console) if page else _shown(study, scenario, plots, console)
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
@@ -118,8 +119,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         with console.status("computing metrics"):
             on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
-        study = _shown(Study(result, Execution(), summary, (), ()), scenario, plots, console)
-        return _with_page(study, scenario, plots, console)
+        return _paged(Study(result, Execution(), summary, (), ()), scenario, plots, console)
 
 
 def open_study(directory: Path) -> Study:
@@ -302,11 +302,13 @@ def _varies_more(scenario: Scenario) -> bool:
     return any(f'sweep."{axis}"' in scenario.source.overrides for axis in scenario.sweep if axis not in known)
 
 
-def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
-    """Write the study's `report.html`, and return the study with it."""
+def _paged(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
+    """The study with what it shows drawn and written, and with its `report.html`."""
     # Imported here, because most runs write no page.
     from netwarp.report import Written, write_report
 
-    written = Written(scenario.summary, study.expectations, study.findings, study.views)
-    with console.status("writing the page"):
-        return replace(study, page=write_report(study.result, study.summary, written, figures=plots))
+    with reading_once():  # the figures of the page are nearly those that are drawn
+        study = _shown(study, scenario, plots, console)
+        written = Written(scenario.summary, study.expectations, study.findings, study.views)
+        with console.status("writing the page"):
+            return replace(study, page=write_report(study.result, study.summary, written, figures=plots))

@@ -52,11 +52,11 @@ def load_datagrams(run: RunDir) -> dict[int, Datagrams]:
 
     Empty without the table of datagrams: then only the accounts have totals.
     """
-    if run.state("datagrams") is StreamState.MISSING:
+    udp = {flow.id for flow in run.description.flows if flow.kind.datagrams}
+    if not udp or run.state("datagrams") is StreamState.MISSING:
         return {}
     rows = run.scan("datagrams").filter(pl.col("received_ns") <= run.description.duration_ns)
     parts = rows.collect().partition_by("flow_id", as_dict=True, include_key=False)
-    udp = {flow.id for flow in run.description.flows if flow.kind.datagrams}
     frames = _load_frames(run)
     sent = run.scan("flows").select("flow_id", "sent_pkts").drop_nulls().collect()
     found = {}

@@ -404,6 +404,8 @@ def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:
 
 
 def _load_pings(run: RunDir) -> dict[int, latency.Pings]:
+    if not run.has_rows("pings"):
+        return {}
     frame = run.scan("pings").sort("flow_id", "sent_ns").collect()
     return {
         int(flow_id): latency.Pings(

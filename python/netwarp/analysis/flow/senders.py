@@ -226,6 +226,8 @@ def _sender(acks: Columns) -> Sender:
 
 
 def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
+    if not run.has_rows("sockets"):
+        return {}
     columns = ["bytes_acked", "snd_cwnd_pkts", "rtt_us", "total_retrans"]
     frame = run.scan("sockets").select("time_ns", *_KEY, *columns).drop_nulls(columns).collect()
     sockets = _numbered(frame)
@@ -269,6 +271,8 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
 
 def congestion_controls(run: RunDir) -> dict[int, set[str]]:
     """The congestion controls in samples of the senders' sockets, by flow id."""
+    if not run.has_rows("sockets"):
+        return {}
     wanted = [*_KEY, "bytes_acked", "congestion_control"]
     frame = run.scan("sockets").select(wanted).drop_nulls("congestion_control").collect()
     sockets = _numbered(frame)

@@ -54,6 +54,11 @@ def load_transfers(run: RunDir) -> dict[int, Transfers]:
     """Load exchanges by flow id, for flows that began any, and for all that make requests."""
     if run.state("transfers") is StreamState.MISSING:
         return {}
+    none = np.empty(0, np.int64)
+    requesting = [flow.id for flow in run.description.flows if flow.kind.requests or flow.kind.new_connections]
+    found = {flow_id: Transfers(none, none, np.empty(0, np.bool_), none) for flow_id in requesting}
+    if not run.has_rows("transfers"):
+        return found
     # A transfer that began in time may go on after its flow's time if it has its own connection.
     whole_ns = run.description.duration_ns
     ends = {
@@ -63,9 +68,6 @@ def load_transfers(run: RunDir) -> dict[int, Transfers]:
     frame = frame.with_columns(complete=pl.col("end_ns").is_not_null())
     frame = frame.with_columns(pl.col("end_ns").fill_null(pl.col("flow_id").replace_strict(ends, default=0)))
     frame = frame.sort(~pl.col("complete"), "end_ns", maintain_order=True)
-    none = np.empty(0, np.int64)
-    requesting = [flow.id for flow in run.description.flows if flow.kind.requests or flow.kind.new_connections]
-    found = {flow_id: Transfers(none, none, np.empty(0, np.bool_), none) for flow_id in requesting}
     for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items():
         found[int(flow_id)] = Transfers(
             part["start_ns"].to_numpy(),

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
 
 import polars as pl
 
@@ -33,8 +34,11 @@ def packets_of(run: RunDir, interfaces: Collection[int] | None = None) -> Iterat
 
     Raises StoreError.
     """
-    coming = _coming(run)
-    for number, frame in enumerate(run.batches("packets", _READ)):
+    frames = run.batches("packets", _READ)
+    begun = list(islice(frames, 2))
+    # Nothing comes after the only batch of a short run.
+    coming = _coming(run) if len(begun) > 1 else {}
+    for number, frame in enumerate(chain(begun, frames)):
         wanted = frame if interfaces is None else frame.filter(pl.col(_INTERFACE).is_in(list(interfaces)))
         for index, part in parts_by(wanted.select(_INTERFACE, *_COLUMNS), _INTERFACE).items():
             yield index, Packets(**part), coming.get((number, index), _EVER)

@@ -29,6 +29,7 @@ from netwarp.plots.charts.kinds import KINDS, draw_chart
 from netwarp.plots.colours import CATEGORICAL, DASHES, MAX_DISTINCT
 from netwarp.plots.labels import in_order, numbers_of, slug, wrapped
 from netwarp.plots.look import current
+from netwarp.plots.once import once
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.plots.timeseries.figure_spec import Dash
 from netwarp.plots.values import axis_values
@@ -235,7 +236,7 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
         x_looks=[known.look(x) if x is not None else (style.NEUTRAL, "-") for x in xs],
         looks=_series(result, chosen, [key for key in product(*others) if key in used]),
         cells={(cell.key[0], cell.key[1:]): cell.values for cell in chosen.cells},
-        spread=_spread(result, chosen, stem) if stem else {},
+        spread=_spread_once(result, chosen, stem) if stem else {},
         by_value=chosen.by[0] == NAME or known.by_name,
     )
 
@@ -283,6 +284,11 @@ def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
 
 def _value_label(label: str) -> str:
     return label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label
+
+
+def _spread_once(result: ResultDir, chosen: Selected, stem: str) -> Mapping[tuple[Any, tuple[Any, ...]], TimeWeighted]:
+    cells = tuple((cell.key, cell.run_ids, _name(chosen, cell)) for cell in chosen.cells)
+    return once((result.path, chosen.scope, stem, cells), lambda: _spread(result, chosen, stem))
 
 
 def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, tuple[Any, ...]], TimeWeighted]:

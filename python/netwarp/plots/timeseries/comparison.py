@@ -13,6 +13,7 @@ from netwarp.plots import look
 from netwarp.plots.colours import QUEUE_DISCIPLINES
 from netwarp.plots.labels import is_ordered, natural_key, slug
 from netwarp.plots.legibility import fits_one_panel
+from netwarp.plots.once import once
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
 from netwarp.plots.timeseries.run_set import PlottedRun, RunSet, some
 from netwarp.plots.values import axis_values, of_values
@@ -60,8 +61,13 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
 
     @cache
     def shown(number: int, queue: str | None) -> PlottedRun:
-        read = curves_of or partial(run_curves, queue=queue, average=together)
-        return _shown(result.run(runs[number].id), runs[number], read)
+        run = runs[number]
+        if curves_of is not None:
+            return _shown(result.run(run.id), run, curves_of)
+        seen = look.current()
+        read = partial(run_curves, queue=queue, average=together)
+        key = (result.run_path(run.id), queue, together, seen.xlim, seen.only)
+        return once(key, lambda: _shown(result.run(run.id), run, read))
 
     if axes[0] == CASE and result.baseline is not None and len(runs) > 1:
         yield from _against_baseline(result, runs, shown)

@@ -219,14 +219,15 @@ def load_flows(
 ) -> list[FlowData]:
     """Load all flows of a run from its records, in the lab's order.
 
-    Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out. Of a long run
-    only some rows of senders and arrivals are kept (see `Thinning`), unless they are wanted `whole`: those that answer
-    the questions of metrics and exports, extremes for figures, and all in the part that is shown `closely`.
+    Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out, and of a long
+    run the steps towards its share, which is that of its bottleneck. Of a long run only some rows of senders and
+    arrivals are kept (see `Thinning`), unless they are wanted `whole`: those that answer the questions of metrics and
+    exports, extremes for figures, and all in the part that is shown `closely`.
     """
     description = run.description
     quics, pages, videos, mptcps = load_quic(run), load_pages(run), load_videos(run), load_mptcp(run)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
-    thinning = None if whole else _thinning(run, accounts, closely)
+    thinning = None if whole else _thinning(run, accounts, closely, steps=transits)
     senders = load_long_senders(run, description.flows, thinning)
     senders |= {n: one.sender for n, one in quics.items() if one.sender}
     senders |= load_logged(run) | load_served(run)
@@ -281,7 +282,11 @@ def load_flows(
 
 
 def _thinning(
-    run: RunDir, accounts: Mapping[int, dict[str, int | float | str | None]], closely: Window | None
+    run: RunDir,
+    accounts: Mapping[int, dict[str, int | float | str | None]],
+    closely: Window | None,
+    *,
+    steps: bool,
 ) -> Thinning | None:
     """Which rows of a long run are kept; None if all are.
 
@@ -293,7 +298,7 @@ def _thinning(
     lives = {flow.id: _life(flow, accounts.get(flow.id, {})) for flow in flows}
     window = run_window(run.description)
     shared_ns = min((flow.start_ns for flow in run.description.flows if flow.shares), default=0)
-    return Thinning(window, lives, max(shared_ns, window.start_ns), closely)
+    return Thinning(window, lives, max(shared_ns, window.start_ns), closely, steps)
 
 
 def _load_paths(run: RunDir) -> dict[int, EmptyPath | None]:

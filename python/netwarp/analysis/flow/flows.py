@@ -26,11 +26,12 @@ from netwarp.analysis.flow.media import (
 )
 from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
 from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, load_served, quic_metrics
-from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.flow.senders import Sender, by_time
 from netwarp.analysis.flow.subflows import Mptcp, connection_metrics, load_mptcp, subflow_metrics
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.flow.video import Video, load_videos, video_metrics
 from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.parts import parts_by
 from netwarp.analysis.queue.queue_transit import Transits, load_transits, passage_metrics
 from netwarp.analysis.thinning import Thinning, is_long
 from netwarp.flows import kind_of
@@ -409,13 +410,10 @@ def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:
 
 
 def _load_pings(run: RunDir) -> dict[int, latency.Pings]:
-    frame = run.scan("pings").sort("flow_id", "sent_ns").collect()
-    return {
-        int(flow_id): latency.Pings(
-            part["sent_ns"].to_numpy(), part["rtt_ns"].cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
-        )
-        for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items()
-    }
+    columns = ("flow_id", pl.col("sent_ns").alias("time_ns"), pl.col("rtt_ns").cast(pl.Float64).fill_null(np.nan))
+    frame = run.scan("pings").select(*columns).collect()
+    parts = ((flow_id, by_time(part)) for flow_id, part in sorted(parts_by(frame, "flow_id").items()))
+    return {flow_id: latency.Pings(part["time_ns"], part["rtt_ns"] / 1e6) for flow_id, part in parts}
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

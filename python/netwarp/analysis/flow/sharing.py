@@ -31,11 +31,20 @@ _PART = 1 << 18
 
 @dataclass(frozen=True)
 class ShareProgress:
-    """A flow's life in steps of 20 ms: instants from its start on, with its payload and its fair share by then."""
+    """A flow's life in steps of 20 ms: its payload and its fair share by each instant from its start on."""
 
-    edges_ns: Times
+    start_ns: int
     delivered_bytes: Values
     fair_bytes: Values
+
+    def __len__(self) -> int:
+        """The number of instants."""
+        return len(self.fair_bytes)
+
+    @property
+    def edges_ns(self) -> Times:
+        """The instants."""
+        return self.start_ns + np.arange(len(self), dtype=np.int64) * STEP_NS
 
     def over(self, steps: int, begins: slice) -> tuple[Values, Values]:
         """Payload and fair share in an interval of this many steps, for each of the edges at which one begins."""
@@ -152,22 +161,22 @@ def _progress(data: FlowData, end: End, rivals: _Rivals) -> ShareProgress | None
     sender, deliveries = data.sender, data.deliveries
     if sender is None or deliveries is None or not sender.mss_bytes:
         return None
-    edges: Times = np.arange(data.start_ns, data.window.end_ns + 1, STEP_NS, dtype=np.int64)
-    if len(edges) < 2:
+    edges_ns = range(data.start_ns, data.window.end_ns + 1, STEP_NS)
+    if len(edges_ns) < 2:
         return None
     headers = _HEADERS[6 if ":" in data.flow.source else 4] + end.overhead_bytes
-    delivered, fair = np.empty(len(edges)), np.zeros(len(edges))
-    delivered[0] = deliveries.by(edges[:1])[0]
-    for steps in _parts(len(edges) - 1):
-        around = edges[steps.start : steps.stop + 1]
+    delivered, fair = np.empty(len(edges_ns)), np.zeros(len(edges_ns))
+    for steps in _parts(len(edges_ns) - 1):
+        some = edges_ns[steps.start : steps.stop + 1]
+        around: Times = np.arange(some.start, some.stop, STEP_NS, dtype=np.int64)
         capacity = capacity_until(end, around)
         if capacity is None:
             return None
         active = rivals.active(around[:-1] + STEP_NS // 2)
         share = np.diff(capacity) / 8 * sender.mss_bytes / (sender.mss_bytes + headers) / np.maximum(active, 1)
         fair[steps.start + 1 : steps.stop + 1] = share
-        delivered[steps.start + 1 : steps.stop + 1] = deliveries.by(around[1:])
-    return ShareProgress(edges, delivered, np.cumsum(fair, out=fair))
+        delivered[steps.start : steps.stop + 1] = deliveries.by(around)
+    return ShareProgress(data.start_ns, delivered, np.cumsum(fair, out=fair))
 
 
 def _parts(count: int) -> Iterator[slice]:
@@ -187,13 +196,11 @@ def startup_ms(progress: ShareProgress) -> float | None:
     per_step = float(np.diff(progress.fair_bytes).mean())
     full = MIN_START_PKTS * 1500 / per_step if per_step else 0.0
     steps = max(round(MIN_START_NS / STEP_NS), int(np.ceil(full)))
-    if steps >= len(progress.edges_ns):
-        return None
-    for begins in _parts(len(progress.edges_ns) - steps):
+    for begins in _parts(len(progress) - steps):
         got, fair = progress.over(steps, begins)
         reached = np.flatnonzero((got >= STARTED * fair) & (fair > 0))
         if len(reached):
-            return float(progress.edges_ns[begins][reached[0]] - progress.edges_ns[0]) / 1e6
+            return float((begins.start + reached[0]) * STEP_NS) / 1e6
     return None
 
 
@@ -205,9 +212,9 @@ def convergence(progress: ShareProgress) -> dict[str, float | None]:
     the fair share of that second. Empty for a flow that lives for less than 5 s.
     """
     second, stable = INTERVAL_NS // STEP_NS, STABLE_NS // STEP_NS
-    if len(progress.edges_ns) <= stable:
+    if len(progress) <= stable:
         return {}
-    begins, intervals = len(progress.edges_ns) - second, stable - second + 1
+    begins, intervals = len(progress) - second, stable - second + 1
     near = np.zeros(begins + 1, np.bool_)  # with a first that counts nothing
     for part in _parts(begins):
         got, fair = progress.over(second, part)
@@ -221,7 +228,7 @@ def convergence(progress: ShareProgress) -> dict[str, float | None]:
     shares = got / np.maximum(fair, 1)
     return {
         "converged": 1.0,
-        "convergence_s": float(progress.edges_ns[first] - progress.edges_ns[0]) / 1e9,
+        "convergence_s": float(first * STEP_NS) / 1e9,
         "stability_pct": 100 * float(shares.std()) if len(shares) > 1 else None,
     }
 

@@ -1,11 +1,12 @@
 """Metrics of sharing, of load and of harm on flows and summaries with known answers."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.analysis.flow.deliveries import of_sender
+from netwarp.analysis.flow.deliveries import Deliveries, of_sender
 from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.flow.latency import Pings, increase_metrics, power
 from netwarp.analysis.flow.latency_under_load import load_metrics, trimmed_mean
@@ -99,6 +100,26 @@ def test_a_flow_that_never_converges() -> None:
     assert "convergence_s" not in metrics
     short = sending(flow(0, "bulk", end_s=4), [(0, full)])
     assert "converged" not in found(sharing([short]), "bulk"), "4 s say nothing of 5"
+
+
+def test_a_life_of_a_day_takes_little_memory() -> None:
+    """4.3 million steps: half of its fair share for 3 h, then all; less than five columns of them are in memory."""
+    steps, half = 86400 * 50, 3 * 3600 * 50
+    times = np.arange(1, steps + 1, dtype=np.int64) * (SECOND // 50)
+    full = RATE_BPS / 8 / 50 * PAYLOAD
+    total = np.cumsum(np.where(np.arange(steps) < half, full / 2, full)).astype(np.int64)
+    data = sending(flow(0, "bulk", end_s=1), [(0, 1.0)])
+    data = replace(data, window=Window(0, 86400 * SECOND), deliveries=Deliveries(times, total))
+    tracemalloc.start()
+    try:
+        metrics = found(sharing([data]), "bulk")
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert metrics["startup_ms"] == pytest.approx(3 * 3600e3 - 40, abs=21)
+    assert metrics["convergence_s"] == pytest.approx(3 * 3600 - 0.5, abs=0.021)
+    assert metrics["stability_pct"] == pytest.approx(0, abs=0.2)
+    assert peak_bytes < 5 * 8 * steps
 
 
 def test_stability_is_the_spread_about_the_fair_share() -> None:

@@ -1,13 +1,15 @@
 """Rows of a table in parts: those of each flow, connection or interface."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.store.rundir import RunDir
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 Columns = Mapping[str, NDArray[Any]]
 """Columns of equal length, by name."""
@@ -36,6 +38,22 @@ def parts_by(frame: pl.DataFrame, key: str) -> dict[int, Columns]:
     return {
         number: {name: values[rows] for name, values in columns.items()} for number, rows in rows_by(frame[key]).items()
     }
+
+
+def join_arrays(parts: list[NDArray[_Number]]) -> NDArray[_Number]:
+    """Join arrays of one type to one, and empty the list: no more than a part is in memory twice.
+
+    A column of a run of a day has millions of rows although only some are kept. Raises ValueError without parts.
+    """
+    if not parts:
+        raise ValueError("no parts to join")
+    end = sum(len(part) for part in parts)
+    whole = np.empty(end, parts[0].dtype)
+    while parts:
+        part = parts.pop()
+        end -= len(part)
+        whole[end : end + len(part)] = part
+    return whole
 
 
 _MOST_GROUPS = 1 << 19

@@ -40,13 +40,15 @@ class Thinning:
 
     `window` is that of the metrics, `lives` those of the run's flows, by id, without a flow whose life only its records
     show: its rows are all kept. `shared_ns` is when the first of the flows that share begins to count. All rows in
-    `closely`, the part of the run that a figure shows, are kept.
+    `closely`, the part of the run that a figure shows, are kept. With `steps`, there are rows for each step of a flow's
+    life, of which a day has four million.
     """
 
     window: Window
     lives: Mapping[int, Window]
     shared_ns: int
     closely: Window | None = None
+    steps: bool = True
 
     @cached_property
     def _cuts(self) -> Times:
@@ -56,7 +58,9 @@ class Thinning:
         """The instants at which a flow's counters are asked for; `finely` with those of its share."""
         found = [Grid(0, TENTH_NS), Grid(flow.start_ns, SECOND_NS)]
         if finely:
-            found += [Grid(flow.start_ns, STEP_NS), Grid(self.shared_ns, SECOND_NS)]
+            found.append(Grid(self.shared_ns, SECOND_NS))
+        if finely and self.steps:
+            found.append(Grid(flow.start_ns, STEP_NS))
         return found
 
     def kept(self, times_ns: Times, grids: Sequence[Grid], extremes: Sequence[NDArray[np.generic]] = ()) -> Times:

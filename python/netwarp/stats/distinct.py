@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from netwarp.stats.weighting import Times, TimeWeighted, Values, Window
 
 Whole = NDArray[np.int64]
-_PENDING = 1 << 20
+_PENDING = 1 << 18
 """Values that are held beside the tally until they are counted into it."""
 
 

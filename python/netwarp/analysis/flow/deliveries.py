@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.flow.datagrams import Datagrams
 from netwarp.analysis.flow.senders import Sender
-from netwarp.analysis.parts import parts_by
+from netwarp.analysis.parts import join_arrays, parts_by
 from netwarp.analysis.queue.throughput import sampled_per_interval, throughput_per_interval
 from netwarp.analysis.thinning import Grid, Thinning
 from netwarp.analysis.tuples import flow_of_tuples
@@ -52,7 +52,9 @@ class Deliveries:
     def by(self, instants_ns: Times) -> Values:
         """Bytes delivered by each of the instants."""
         before = np.searchsorted(self.times_ns, instants_ns, side="right")
-        total: Values = np.concatenate([[0], self.total_bytes])[before].astype(np.float64)
+        total = np.zeros(len(before))
+        some = before > 0
+        total[some] = self.total_bytes[before[some] - 1]
         return total
 
 
@@ -93,7 +95,8 @@ class _Sum:
     thinning: Thinning | None
     grids: Sequence[Grid]
     total_bytes: int = 0
-    parts: list[tuple[Times, Bytes]] = field(default_factory=list)
+    times_ns: list[Times] = field(default_factory=list)
+    totals: list[Bytes] = field(default_factory=list)
 
     def add(self, times_ns: Times, payload_bytes: Bytes) -> None:
         """Add arrivals that are not earlier than those before."""
@@ -105,12 +108,12 @@ class _Sum:
         if self.thinning is not None:
             at = self.thinning.kept(times_ns, self.grids)
             times_ns, totals = times_ns[at], totals[at]
-        self.parts.append((times_ns, totals))
+        self.times_ns.append(times_ns)
+        self.totals.append(totals)
 
     def deliveries(self) -> Deliveries:
-        """The deliveries of a flow, whose parts have been added."""
-        times, totals = (np.concatenate(columns) for columns in zip(*self.parts, strict=True))
-        return Deliveries(times, totals)
+        """The deliveries of a flow, whose parts have been added. Nothing can be added afterwards."""
+        return Deliveries(join_arrays(self.times_ns), join_arrays(self.totals))
 
 
 def of_datagrams(datagrams: Datagrams) -> Deliveries:

@@ -26,11 +26,12 @@ from netwarp.analysis.flow.media import (
 )
 from netwarp.analysis.flow.pages import Pages, load_pages, page_metrics
 from netwarp.analysis.flow.quic import Handshake, Quic, handshake, load_logged, load_quic, load_served, quic_metrics
-from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.flow.senders import Sender, by_time
 from netwarp.analysis.flow.subflows import Mptcp, connection_metrics, load_mptcp, subflow_metrics
 from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.flow.video import Video, load_videos, video_metrics
 from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.parts import parts_by
 from netwarp.analysis.queue.queue_transit import Transits, load_transits, passage_metrics
 from netwarp.analysis.thinning import Thinning, is_long
 from netwarp.flows import kind_of
@@ -219,14 +220,15 @@ def load_flows(
 ) -> list[FlowData]:
     """Load all flows of a run from its records, in the lab's order.
 
-    Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out. Of a long run
-    only some rows of senders and arrivals are kept (see `Thinning`), unless they are wanted `whole`: those that answer
-    the questions of metrics and exports, extremes for figures, and all in the part that is shown `closely`.
+    Without `transits`, the fate of a flow's packets in queues, which takes longest to load, is left out, and of a long
+    run the steps towards its share, which is that of its bottleneck. Of a long run only some rows of senders and
+    arrivals are kept (see `Thinning`), unless they are wanted `whole`: those that answer the questions of metrics and
+    exports, extremes for figures, and all in the part that is shown `closely`.
     """
     description = run.description
     quics, pages, videos, mptcps = load_quic(run), load_pages(run), load_videos(run), load_mptcp(run)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
-    thinning = None if whole else _thinning(run, accounts, closely)
+    thinning = None if whole else _thinning(run, accounts, closely, steps=transits)
     senders = load_long_senders(run, description.flows, thinning)
     senders |= {n: one.sender for n, one in quics.items() if one.sender}
     senders |= load_logged(run) | load_served(run)
@@ -281,7 +283,11 @@ def load_flows(
 
 
 def _thinning(
-    run: RunDir, accounts: Mapping[int, dict[str, int | float | str | None]], closely: Window | None
+    run: RunDir,
+    accounts: Mapping[int, dict[str, int | float | str | None]],
+    closely: Window | None,
+    *,
+    steps: bool,
 ) -> Thinning | None:
     """Which rows of a long run are kept; None if all are.
 
@@ -293,7 +299,7 @@ def _thinning(
     lives = {flow.id: _life(flow, accounts.get(flow.id, {})) for flow in flows}
     window = run_window(run.description)
     shared_ns = min((flow.start_ns for flow in run.description.flows if flow.shares), default=0)
-    return Thinning(window, lives, max(shared_ns, window.start_ns), closely)
+    return Thinning(window, lives, max(shared_ns, window.start_ns), closely, steps)
 
 
 def _load_paths(run: RunDir) -> dict[int, EmptyPath | None]:
@@ -406,13 +412,10 @@ def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:
 def _load_pings(run: RunDir) -> dict[int, latency.Pings]:
     if not run.has_rows("pings"):
         return {}
-    frame = run.scan("pings").sort("flow_id", "sent_ns").collect()
-    return {
-        int(flow_id): latency.Pings(
-            part["sent_ns"].to_numpy(), part["rtt_ns"].cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
-        )
-        for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items()
-    }
+    columns = ("flow_id", pl.col("sent_ns").alias("time_ns"), pl.col("rtt_ns").cast(pl.Float64).fill_null(np.nan))
+    frame = run.scan("pings").select(*columns).collect()
+    parts = ((flow_id, by_time(part)) for flow_id, part in sorted(parts_by(frame, "flow_id").items()))
+    return {flow_id: latency.Pings(part["time_ns"], part["rtt_ns"] / 1e6) for flow_id, part in parts}
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

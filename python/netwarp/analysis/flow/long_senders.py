@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.analysis.flow.senders import Counted, Sender, by_time, first_threshold, load_senders, load_whole, together
-from netwarp.analysis.parts import Columns, parts_by
+from netwarp.analysis.parts import Columns, join_arrays, parts_by
 from netwarp.analysis.thinning import WHOLE_ROWS, Grid, Thinning
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.stats.distinct import HeldTally
-from netwarp.stats.weighting import Times, Values, Window
+from netwarp.stats.weighting import Times, Window
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir
 
@@ -75,8 +76,9 @@ class _Connection:
     thinning: Thinning
     grids: list[Grid]
     life: Window
-    rows: list[Columns] = field(default_factory=list)
-    samples: list[tuple[Times, NDArray[np.int64]]] = field(default_factory=list)
+    rows: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: defaultdict(list))
+    sample_times_ns: list[Times] = field(default_factory=list)
+    samples_us: list[NDArray[np.int64]] = field(default_factory=list)
     mss_bytes: int = 0
     threshold: float | None = None
     peak: float | None = None
@@ -100,10 +102,11 @@ class _Connection:
         self._find_peak(windows)
         self.last_ns = int(times[-1])
         at = np.arange(len(times)) if whole else self.thinning.kept(times, self.grids, (windows, smoothed))
-        columns = ("time_ns", "bytes_acked", "snd_cwnd_pkts", "srtt_us", "retransmits")
-        self.rows.append({name: acks[name][at] for name in columns})
+        for name in ("time_ns", "bytes_acked", "snd_cwnd_pkts", "srtt_us", "retransmits"):
+            self.rows[name].append(acks[name][at])
         at = np.arange(len(rtts)) if whole else self.thinning.kept(rtt_times, [], (rtts,))
-        self.samples.append((rtt_times[at], rtts[at]))
+        self.sample_times_ns.append(rtt_times[at])
+        self.samples_us.append(rtts[at])
 
     def _find_peak(self, windows: NDArray[np.int64]) -> None:
         if self.peak is None:
@@ -114,19 +117,16 @@ class _Connection:
 
     def sender(self, *, ends: bool) -> Sender:
         """The connection as a sender; if it `ends`, its states count until its last ACK. Nothing can be added then."""
-        rows = {name: np.concatenate([part[name] for part in self.rows]) for name in self.rows[0]}
-        rtt_times = np.concatenate([times for times, _ in self.samples])
-        rtts: Values = np.concatenate([values for _, values in self.samples]) / 1e3
         units = {"rtts_ms": 1e3, "srtt_ms": 1e3, "cwnd_pkts": 1.0}
         until = self.last_ns if ends else None
         return Sender(
-            times_ns=rows["time_ns"],
-            bytes_acked=rows["bytes_acked"],
-            cwnd_pkts=rows["snd_cwnd_pkts"].astype(np.float64),
-            srtt_ms=rows["srtt_us"] / 1e3,
-            retransmits=rows["retransmits"],
-            rtt_times_ns=rtt_times,
-            rtts_ms=rtts,
+            times_ns=join_arrays(self.rows["time_ns"]),
+            bytes_acked=join_arrays(self.rows["bytes_acked"]),
+            cwnd_pkts=join_arrays(self.rows["snd_cwnd_pkts"]).astype(np.float64),
+            srtt_ms=join_arrays(self.rows["srtt_us"]) / 1e3,
+            retransmits=join_arrays(self.rows["retransmits"]),
+            rtt_times_ns=join_arrays(self.sample_times_ns),
+            rtts_ms=join_arrays(self.samples_us) / 1e3,
             mss_bytes=self.mss_bytes,
             first_ssthresh_pkts=self.threshold,
             held={

@@ -25,20 +25,31 @@ TOLERANCE = 0.25
 STABLE_NS = 5 * 10**9
 _HEADERS = {version: ETHERNET_HEADER_BYTES + ip + TCP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()}
 """Header bytes of a frame: Ethernet, IP, TCP with timestamps."""
+_PART = 1 << 18
+"""Steps that are computed at once: a life of a day has 4.3 million."""
 
 
 @dataclass(frozen=True)
 class ShareProgress:
-    """A flow's life in steps of 20 ms: instants from its start on, with its payload and its fair share by then."""
+    """A flow's life in steps of 20 ms: its payload and its fair share by each instant from its start on."""
 
-    edges_ns: Times
+    start_ns: int
     delivered_bytes: Values
     fair_bytes: Values
 
-    def over(self, steps: int) -> tuple[Values, Values]:
-        """Payload and fair share in every interval of this many steps, for each instant at which one begins."""
+    def __len__(self) -> int:
+        """The number of instants."""
+        return len(self.fair_bytes)
+
+    @property
+    def edges_ns(self) -> Times:
+        """The instants."""
+        return self.start_ns + np.arange(len(self), dtype=np.int64) * STEP_NS
+
+    def over(self, steps: int, begins: slice) -> tuple[Values, Values]:
+        """Payload and fair share in an interval of this many steps, for each of the edges at which one begins."""
         got, fair = self.delivered_bytes, self.fair_bytes
-        return got[steps:] - got[:-steps], fair[steps:] - fair[:-steps]
+        return got[steps:][begins] - got[:-steps][begins], fair[steps:][begins] - fair[:-steps][begins]
 
 
 def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iterator[Metric]:
@@ -150,16 +161,27 @@ def _progress(data: FlowData, end: End, rivals: _Rivals) -> ShareProgress | None
     sender, deliveries = data.sender, data.deliveries
     if sender is None or deliveries is None or not sender.mss_bytes:
         return None
-    edges: Times = np.arange(data.start_ns, data.window.end_ns + 1, STEP_NS, dtype=np.int64)
-    if len(edges) < 2:
+    edges_ns = range(data.start_ns, data.window.end_ns + 1, STEP_NS)
+    if len(edges_ns) < 2:
         return None
-    active = rivals.active(edges[:-1] + STEP_NS // 2)
     headers = _HEADERS[6 if ":" in data.flow.source else 4] + end.overhead_bytes
-    capacity = capacity_until(end, edges)
-    if capacity is None:
-        return None
-    fair = np.diff(capacity) / 8 * sender.mss_bytes / (sender.mss_bytes + headers) / np.maximum(active, 1)
-    return ShareProgress(edges, deliveries.by(edges), np.concatenate([[0.0], np.cumsum(fair)]))
+    delivered, fair = np.empty(len(edges_ns)), np.zeros(len(edges_ns))
+    for steps in _parts(len(edges_ns) - 1):
+        some = edges_ns[steps.start : steps.stop + 1]
+        around: Times = np.arange(some.start, some.stop, STEP_NS, dtype=np.int64)
+        capacity = capacity_until(end, around)
+        if capacity is None:
+            return None
+        active = rivals.active(around[:-1] + STEP_NS // 2)
+        share = np.diff(capacity) / 8 * sender.mss_bytes / (sender.mss_bytes + headers) / np.maximum(active, 1)
+        fair[steps.start + 1 : steps.stop + 1] = share
+        delivered[steps.start : steps.stop + 1] = deliveries.by(around)
+    return ShareProgress(data.start_ns, delivered, np.cumsum(fair, out=fair))
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Parts of this many things, in order."""
+    return (slice(begin, min(begin + _PART, count)) for begin in range(0, count, _PART))
 
 
 def _metrics(progress: ShareProgress | None) -> dict[str, float | None]:
@@ -174,11 +196,12 @@ def startup_ms(progress: ShareProgress) -> float | None:
     per_step = float(np.diff(progress.fair_bytes).mean())
     full = MIN_START_PKTS * 1500 / per_step if per_step else 0.0
     steps = max(round(MIN_START_NS / STEP_NS), int(np.ceil(full)))
-    if steps >= len(progress.edges_ns):
-        return None
-    got, fair = progress.over(steps)
-    reached = np.flatnonzero((got >= STARTED * fair) & (fair > 0))
-    return float(progress.edges_ns[reached[0]] - progress.edges_ns[0]) / 1e6 if len(reached) else None
+    for begins in _parts(len(progress) - steps):
+        got, fair = progress.over(steps, begins)
+        reached = np.flatnonzero((got >= STARTED * fair) & (fair > 0))
+        if len(reached):
+            return float((begins.start + reached[0]) * STEP_NS) / 1e6
+    return None
 
 
 def convergence(progress: ShareProgress) -> dict[str, float | None]:
@@ -189,20 +212,23 @@ def convergence(progress: ShareProgress) -> dict[str, float | None]:
     the fair share of that second. Empty for a flow that lives for less than 5 s.
     """
     second, stable = INTERVAL_NS // STEP_NS, STABLE_NS // STEP_NS
-    if len(progress.edges_ns) <= stable:
+    if len(progress) <= stable:
         return {}
-    got, fair = progress.over(second)
-    near = np.abs(got - fair) <= TOLERANCE * fair
-    inside = np.concatenate([[0], np.cumsum(near)])
-    intervals = stable - second + 1
+    begins, intervals = len(progress) - second, stable - second + 1
+    near = np.zeros(begins + 1, np.bool_)  # with a first that counts nothing
+    for part in _parts(begins):
+        got, fair = progress.over(second, part)
+        near[1:][part] = np.abs(got - fair) <= TOLERANCE * fair
+    inside = np.cumsum(near, dtype=np.int32)
     steady = np.flatnonzero(inside[intervals:] - inside[:-intervals] == intervals)
     if not len(steady):
         return {"converged": 0.0}
     first = int(steady[0])
-    shares = got[first::second] / np.maximum(fair[first::second], 1)
+    got, fair = progress.over(second, slice(first, None, second))
+    shares = got / np.maximum(fair, 1)
     return {
         "converged": 1.0,
-        "convergence_s": float(progress.edges_ns[first] - progress.edges_ns[0]) / 1e9,
+        "convergence_s": float(first * STEP_NS) / 1e9,
         "stability_pct": 100 * float(shares.std()) if len(shares) > 1 else None,
     }
 

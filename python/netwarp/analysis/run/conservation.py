@@ -112,13 +112,13 @@ def _interfaces(run: RunDir) -> Iterator[str]:
     moment. An interface without any recorded packet has no queue, and is not checked. An aggregate leaves an interface
     with offloads as one packet, a device and others as its segments.
     """
-    samples = run.scan("links").group_by("interface_index").agg(pl.col("time_ns", "tx_packets").sort_by("time_ns"))
-    counters = {row["interface_index"]: row for row in samples.collect().iter_rows(named=True)}
-    counters = {index: row for index, row in counters.items() if len(row["time_ns"]) > 1}
-    spans = pl.DataFrame(
-        [(index, row["time_ns"][0], row["time_ns"][-1]) for index, row in counters.items()],
-        schema={"interface_index": pl.UInt32, "first_ns": pl.Int64, "last_ns": pl.Int64},
-        orient="row",
+    in_order = pl.col("time_ns", "tx_packets").sort_by("time_ns")
+    ends_of = (in_order.first().name.prefix("first_"), in_order.last().name.prefix("last_"))
+    samples = run.scan("links").group_by("interface_index").agg(pl.len().alias("samples"), *ends_of).collect()
+    several = samples.filter(pl.col("samples") > 1)
+    counters = {row["interface_index"]: row for row in several.iter_rows(named=True)}
+    spans = several.select(
+        "interface_index", pl.col("first_time_ns").alias("first_ns"), pl.col("last_time_ns").alias("last_ns")
     ).lazy()
     left, first, last = pl.col("dequeue_ns"), pl.col("first_ns"), pl.col("last_ns")
     surely = left.is_between(first + _SAMPLING_NS, last, closed="none")
@@ -143,7 +143,7 @@ def _interfaces(run: RunDir) -> Iterator[str]:
         counter, row = counters.get(end.interface_index), departed.get(end.interface_index)
         if counter is None or row is None:
             continue
-        grown = counter["tx_packets"][-1] - counter["tx_packets"][0]
+        grown = counter["last_tx_packets"] - counter["first_tx_packets"]
         suffix = "_whole" if end.offload and not end.device else ""
         least, most = row[f"least{suffix}"], row[f"most{suffix}"]
         if not least <= grown <= most:

@@ -12,7 +12,14 @@ from pathlib import Path
 import netwarp
 
 HEADER = Path(netwarp.__file__).parent / "kernels" / "tree" / "files" / "include" / "linux" / "netwarp.h"
-_NUMBERS = {"__u8": ("u8", 1), "__u16": ("u16", 2), "__u32": ("u32", 4), "__s32": ("i32", 4), "__u64": ("u64", 8)}
+_NUMBERS = {
+    "__u8": ("u8", 1),
+    "__u16": ("u16", 2),
+    "__u32": ("u32", 4),
+    "__s32": ("i32", 4),
+    "__u64": ("u64", 8),
+    "__s64": ("i64", 8),
+}
 _HEAD = ("type", "size")
 """The first fields of every record, which the reader of the stream handles."""
 _PADDING = "pad"

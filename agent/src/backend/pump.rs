@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 const PUMPS: &str = "/proc/netwarp_pump";
 
-/// What the kernel does with a socket's data: `NETWARP_FEED`, `NETWARP_DRAIN`.
+/// An order for a socket's data: `NETWARP_FEED`, `NETWARP_DRAIN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Sends zeros, then a FIN.

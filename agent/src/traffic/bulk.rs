@@ -122,7 +122,7 @@ impl Generator for Bulk {
     }
 }
 
-/// What the sender of a connection does; instants are those of CLOCK_MONOTONIC.
+/// The sender of a connection and its instants, of CLOCK_MONOTONIC.
 pub struct Sending {
     pub socket: Arc<OwnedFd>,
     pub to: SocketAddr,
@@ -147,7 +147,7 @@ impl Sending {
     }
 }
 
-/// What the receiver of a connection records when it is done.
+/// The records of a connection's receiver, made when it is done.
 pub struct Done {
     flow_id: u32,
     pub bytes: Option<u64>,

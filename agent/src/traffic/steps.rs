@@ -11,9 +11,9 @@ use nix::sys::epoll::EpollFlags;
 
 use super::threads::{lock, spawn};
 use super::watch::Watch;
-use crate::time::sleep_until;
+use crate::time::{monotonic_ns, sleep_until};
 
-/// What a task waits for; the instants for which it was added count in any case.
+/// A task's reason to wait; the instants for which it was added count in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// An event of a descriptor.
@@ -82,7 +82,10 @@ impl Steps {
         if !due.is_empty() {
             spawn("instants".into(), move || {
                 for (at_ns, number) in due {
-                    sleep_until(at_ns);
+                    // Sleeping takes a nanosecond even if the instant has come.
+                    if monotonic_ns() < at_ns {
+                        sleep_until(at_ns);
+                    }
                     if lock(&shared.tasks).advance(number, &shared.watch).is_err() {
                         return;
                     }

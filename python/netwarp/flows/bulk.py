@@ -71,4 +71,5 @@ KIND = FlowKind(
     greedy=True,
     counts_for_fairness=True,
     connects=True,
+    moved_by_kernel=True,
 )

@@ -87,10 +87,10 @@ class FlowBase(Model):
         "Number of flows in this group; 0 means none, as in a case without them. If there are several, they are named "
         "`group.0`, `group.1` …",
         4,
-        refused=[-1, 1001],
+        refused=[-1, 10_001],
         default=1,
         ge=0,
-        le=1000,
+        le=10_000,
         strict=True,
     )
     start: DrawnDuration = about(
@@ -238,6 +238,8 @@ class FlowKind:
     """Whether it makes requests one after another: each has a completion time, and together they have a rate."""
     new_connections: bool = False
     """Whether each transfer has its own connection, and several may be under way."""
+    moved_by_kernel: bool = False
+    """Whether threads of netwarp's kernel move its data, not of the agent, with the engine `uml`."""
     subflows: bool = False
     """Whether one connection consists of several of TCP, from different addresses to one port, and what its application
     gets is known from the application alone (`mptcp_reads`)."""
@@ -285,7 +287,7 @@ class FlowKind:
         return self.transport
 
     def connections_of(self, lab_fields: OwnFields) -> int:
-        """The number of connections of one flow, each with a thread of the agent at both ends."""
+        """The number of connections of one flow, each with a thread at both ends."""
         return 1
 
     def is_reverse(self, lab_fields: OwnFields) -> bool:

@@ -87,13 +87,15 @@ impl Sender {
             }
             self.sending.connected();
             self.stage = Stage::Connected;
+            if monotonic_ns() >= self.sending.start_at_ns {
+                // A thread sleeps until then in any case, which takes a nanosecond if the instant has come.
+                sleep_until(self.sending.start_at_ns);
+            }
         }
         if self.stage == Stage::Connected {
             if monotonic_ns() < self.sending.start_at_ns {
                 return Ok(Next::Instant);
             }
-            // A thread sleeps until then in any case, which takes a nanosecond if the instant has come.
-            sleep_until(self.sending.start_at_ns);
             self.pump.begin(Order::Feed, fd, self.sending.bytes)?;
             self.stage = Stage::Sending;
         }

@@ -82,8 +82,8 @@ def test_programs_run_by_ptrace_do_the_same(scenario: Path, reference: Mapping[s
 
 
 def test_threads_that_move_the_data_do_the_same(tmp_path: Path) -> None:
-    """Each end of a flow has a thread of the agent in place of one of the kernel (netwarp_pump.c): flows without an end,
-    with a time, with bytes, connected ahead, of which some break off, over a queue that drops."""
+    """Each end of a flow has a thread of the agent in place of one of the kernel (netwarp_pump.c): flows without an
+    end, with a time, with bytes, connected ahead, and cut off, over a queue that drops."""
     ends = 'from = "h1"\nto = "h2"\ntool = "bulk"\n'
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(

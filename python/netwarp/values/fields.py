@@ -165,6 +165,11 @@ def _queue(value: str) -> str:
             f'"{value[:80]}" is not a queue; write the qdisc and its options in tc\'s syntax, '
             'such as "pfifo limit 100" or "fq_codel"'
         )
+    if words[0] == "noqueue":
+        raise ValueError(
+            '"noqueue" holds no packets, so that all that come while another leaves are lost; write "pfifo limit 1" for '
+            "the smallest queue"
+        )
     return " ".join(written(words))
 
 

@@ -114,7 +114,7 @@ class Link(Model):
         "products, at least 1000 packets.",
         "pfifo limit 100",
         "fq_codel limit 0.5BDP",
-        refused=["qdisc add pfifo", ""],
+        refused=["qdisc add pfifo", "", "noqueue"],
         default=_DEFAULT_QUEUE,
     )
     mtu: int = about(

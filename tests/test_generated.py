@@ -98,7 +98,13 @@ def test_the_c_compiler_lays_records_out_alike(tmp_path: Path) -> None:
     (linux / "compiler.h").touch()
     (tmp_path / "uapi/linux").mkdir(parents=True)
     (tmp_path / "uapi/linux/rtnetlink.h").write_text("enum { RTNLGRP_TC = 4 };\n")
-    kinds = {"__u8": "unsigned char", "__u16": "unsigned short", "__u32": "unsigned int", "__s32": "int"}
+    kinds = {
+        "__u8": "unsigned char",
+        "__u16": "unsigned short",
+        "__u32": "unsigned int",
+        "__s32": "int",
+        "__s64": "long long",
+    }
     types = [f"typedef {c} {name};" for name, c in {**kinds, "__u64": "unsigned long long"}.items()]
     (linux / "types.h").write_text("\n".join([*types, "#include <stdbool.h>", ""]))
     text = f'#include <stddef.h>\n#include "{recorder_layout.HEADER}"\n'

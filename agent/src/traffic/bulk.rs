@@ -1,15 +1,16 @@
 //! `bulk`: one TCP connection that always has something to send, until its time is over or its bytes are sent. Where the
 //! kernel moves data by itself (`pumped`) no thread does; elsewhere each end has one, which sleeps in the kernel.
 
+mod ends;
 mod pumped;
 
-use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use nix::sys::socket::{Shutdown, shutdown};
 
+use self::ends::{Done, Progress, Sending};
 use super::connection::{self, Ends, Listener, Opening};
 use super::fields::BulkFields;
 use super::flow_stats::FlowStats;
@@ -17,21 +18,8 @@ use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
 use super::tcp;
 use super::threads::{lock, spawn};
-use super::transfers::Transfers;
 use crate::time::{monotonic_ns, sleep_until};
 use netwarp_records::sockets::TcpInfo;
-
-/// State that both ends share with the main thread.
-#[derive(Default)]
-struct Progress {
-    connect_ns: Option<i64>,
-    done_ns: Option<i64>,
-    receiver: Option<RawFd>,
-    /// Bytes that the receiver took, once the stream has ended.
-    taken: Option<u64>,
-    error: Option<String>,
-    stopped: bool,
-}
 
 /// One connection.
 struct Bulk {
@@ -119,61 +107,6 @@ impl Generator for Bulk {
             (None, None) => self.receives.then_some(0),
         };
         Ok(())
-    }
-}
-
-/// The sender of a connection and its instants, of CLOCK_MONOTONIC.
-pub struct Sending {
-    pub socket: Arc<OwnedFd>,
-    pub to: SocketAddr,
-    pub bytes: Option<u64>,
-    pub connect_at_ns: i64,
-    pub start_at_ns: i64,
-    pub t0_ns: i64,
-    progress: Arc<Mutex<Progress>>,
-}
-
-impl Sending {
-    pub fn connected(&self) {
-        lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
-    }
-
-    /// Keeps an error. Stopping a socket that is still connecting resets it: then it counts as never connected.
-    pub fn failed(&self, error: &anyhow::Error) {
-        let mut progress = lock(&self.progress);
-        if !progress.stopped {
-            progress.error = Some(format!("{error:#}"));
-        }
-    }
-}
-
-/// The records of a connection's receiver, made when it is done.
-pub struct Done {
-    flow_id: u32,
-    pub bytes: Option<u64>,
-    pub t0_ns: i64,
-    progress: Arc<Mutex<Progress>>,
-    transfers: Arc<Mutex<Transfers>>,
-}
-
-impl Done {
-    pub fn accepted(&self, receiver: RawFd) {
-        lock(&self.progress).receiver = Some(receiver);
-    }
-
-    /// Records how many bytes were taken by this instant from t0.
-    pub fn taken(&self, got: u64, end_ns: i64) -> Result<()> {
-        let mut progress = lock(&self.progress);
-        (progress.done_ns, progress.taken) = (Some(end_ns), Some(got));
-        drop(progress);
-        if Some(got) == self.bytes {
-            lock(&self.transfers).complete(self.flow_id, end_ns)?;
-        }
-        Ok(())
-    }
-
-    pub fn failed(&self, error: &anyhow::Error) {
-        lock(&self.progress).error = Some(format!("{error:#}"));
     }
 }
 

@@ -167,8 +167,8 @@ def _queue(value: str) -> str:
         )
     if words[0] == "noqueue":
         raise ValueError(
-            '"noqueue" holds no packets, so that all that come while another leaves are lost; write "pfifo limit 1" for '
-            "the smallest queue"
+            '"noqueue" holds no packets: all that come while another leaves are lost; write "pfifo limit 1" for the '
+            "smallest queue"
         )
     return " ".join(written(words))
 

@@ -9,7 +9,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{SockaddrStorage, connect};
 
-use super::{Done, Sending};
+use super::ends::{Done, Sending};
 use crate::backend::{Order, Pump};
 use crate::time::{monotonic_ns, sleep_until};
 use crate::traffic::connection::{Listener, is_answered, is_sent};

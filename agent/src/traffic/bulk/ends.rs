@@ -1,4 +1,4 @@
-//! The two ends of a connection, whoever moves its data.
+//! The two ends of a connection, whose data threads or pumps move.
 
 use std::net::SocketAddr;
 use std::os::fd::{OwnedFd, RawFd};

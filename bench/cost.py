@@ -106,7 +106,7 @@ CURVES = (
     ),
     Curve("nodes", "hosts", "a star with one ping, 1 s", (10, 100, 1000), _scenario(scenarios.star)),
     Curve("rate", "Mbit/s", "one flow, 10 s", (10, 100, 1000, 10_000), _scenario(scenarios.fast)),
-    Curve("time", "minutes", "one flow and a ping at 20 Mbit/s", (1, 10, 60), _scenario(scenarios.long)),
+    Curve("time", "minutes", "one flow and a ping at 20 Mbit/s", (1, 10, 60, 1440), _scenario(scenarios.long)),
     Curve("runs", "runs", "a star of two hosts, 0.2 s each", (10, 100, 1000, 2000, 10_000), _runs),
     Curve("report", "runs", "`netwarp report`", _MANY, _over_runs("report", _RESULT, file="report.html")),
     Curve("plot", "runs", "`netwarp plot`", _MANY, _over_runs("plot", _RESULT)),

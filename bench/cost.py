@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from netwarp.common.platforms import processor
 from netwarp.store.files import write_text
 from netwarp.store.result import open_result
 
@@ -144,9 +144,7 @@ def save(costs: Costs) -> None:
 
 def machine() -> str:
     """The processor and the number of CPUs."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} CPUs"
+    return f"{processor()}, {os.cpu_count()} CPUs"
 
 
 def asked(words: Sequence[str], costs: Costs) -> Iterator[tuple[Curve, int]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.cost import CURVES, MADE, Costs, Curve, Point, load
+from tools.marked import with_part
 
 PAGE = Path(__file__).parents[1] / "docs/cost.md"
 _BEGIN = "<!-- The tables are made by `make generate` from docs/measured/cost.json. -->\n"
@@ -14,9 +15,7 @@ _END = "\n<!-- End of the tables. -->"
 
 def markdown() -> str:
     """The page with its tables as they were measured."""
-    before, begin, rest = PAGE.read_text().partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    return before + begin + "\n".join(_tables(load())) + end + after
+    return with_part(PAGE, _BEGIN, "\n".join(_tables(load())), _END)
 
 
 def _tables(costs: Costs) -> Iterator[str]:

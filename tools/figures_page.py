@@ -5,6 +5,8 @@ from pathlib import Path
 
 from netwarp.plots.timeseries.kinds import KINDS
 
+from tools.marked import with_part
+
 PAGE = Path(__file__).parents[1] / "docs/figures.md"
 _BEGIN = "<!-- The table is made by `make generate` from `python/netwarp/plots/timeseries/kinds/`. -->\n"
 _END = "\n<!-- End of the table. -->"
@@ -12,9 +14,7 @@ _END = "\n<!-- End of the table. -->"
 
 def markdown() -> str:
     """The page with its table as the kinds of figures have it."""
-    before, begin, rest = PAGE.read_text().partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    return before + begin + "\n".join(_table()) + end + after
+    return with_part(PAGE, _BEGIN, "\n".join(_table()), _END)
 
 
 def _table() -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tools.marked import with_part
+
 ROOT = Path(__file__).parents[1]
 _BEGIN = "<!-- The table is made by `make generate` from STYLE.md. -->\n"
 _END = "<!-- End of the table. -->"
@@ -12,9 +14,7 @@ _SECTION = "\n## One term for one thing\n"
 
 def markdown() -> str:
     """The page with its table as STYLE.md has it."""
-    before, begin, rest = (ROOT / "docs/glossary.md").read_text().partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    return before + begin + _table() + end + after
+    return with_part(ROOT / "docs/glossary.md", _BEGIN, _table(), _END)
 
 
 def _table() -> str:

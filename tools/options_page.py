@@ -12,6 +12,8 @@ from netwarp.flows.options.option import FlowOption
 from netwarp.flows.web import WebKind
 from netwarp.values.json_values import JsonObject
 
+from tools.marked import with_part
+
 PAGE = Path(__file__).parents[1] / "docs/flow-options.md"
 _BEGIN = "<!-- The table is made by `make generate` from `python/netwarp/flows/`. -->\n"
 _END = "\n<!-- End of the table. -->"
@@ -20,9 +22,7 @@ _OVER_TCP, _OVER_QUIC = "version 1.1 or 2", "version 3"
 
 def markdown() -> str:
     """The page with its table as the kinds of flow have it."""
-    before, begin, rest = PAGE.read_text().partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    return before + begin + "\n".join(_table()) + end + after
+    return with_part(PAGE, _BEGIN, "\n".join(_table()), _END)
 
 
 def _table() -> Iterator[str]:

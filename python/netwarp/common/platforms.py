@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 PROCESSORS = ("x86_64", "amd64")
 """Names of the only processor that User Mode Linux runs on with netwarp's changes."""
@@ -32,3 +33,12 @@ def wrong_processor(machine: str | None = None) -> str | None:
         "that netwarp could use. An emulated x86-64 container does not suffice, because emulators have no ptrace; an "
         f"x86-64 machine (a remote one, or a wholly emulated one) does. {_OTHER_WAYS}"
     )
+
+
+def processor() -> str:
+    """The processor's model, as the kernel names it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return os.uname().machine
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), os.uname().machine)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from netwarp.common.agent import AgentError, confinement_here, find_agent
+from netwarp.common.platforms import processor
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.host.needs import impairments, of_own_kernel, sysctls, used_sections
@@ -78,7 +79,7 @@ class HostEngine:
         """
         return {
             "kernel": f"{platform.system()} {platform.release()} {platform.version()} {platform.machine()}",
-            "processors": f"{os.cpu_count()} × {_processor()}",
+            "processors": f"{os.cpu_count()} × {processor()}",
             "agent": digest_of(self.agent),
             "C library": libraries_digest(self.agent),
             "netwarp-tools": tools_digest(),
@@ -174,15 +175,6 @@ def find_host_engine(options: EngineOptions) -> HostEngine:
         raise EngineError(str(error)) from error
     find_tools()
     return HostEngine(agent, tuple(path.absolute() for path in options.read))
-
-
-def _processor() -> str:
-    """The processor's model, as the kernel names it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def _interfaces(refused: Refused) -> Iterator[tuple[Keys, str]]:

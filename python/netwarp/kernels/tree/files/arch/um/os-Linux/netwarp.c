@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* netwarp: what the kernel needs of the host. */
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -42,6 +46,48 @@ int netwarp_record_fd(void)
 int netwarp_output_fd(void)
 {
 	return descriptor("NETWARP_OUTPUT_FD");
+}
+
+/*
+ * The memory that this kernel shares with those it is joined to, from NETWARP_JOIN: the descriptor and the size of it,
+ * which part of how many, the length of a window, and the bytes of each ring. 0: it is joined to none.
+ */
+int netwarp_join(struct netwarp_joined *joined)
+{
+	const char *text = getenv("NETWARP_JOIN");
+	unsigned long bytes;
+	int fd;
+
+	if (!text)
+		return 0;
+	if (sscanf(text, "%d %lu %u %u %llu %lu", &fd, &bytes, &joined->part, &joined->parts, &joined->window_ns,
+		   &joined->ring_bytes) != 6)
+		netwarp_end("NETWARP_JOIN is not understood", 0);
+	joined->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (joined->memory == MAP_FAILED)
+		netwarp_end("the memory of joined kernels cannot be mapped: error", errno);
+	close(fd);
+	return 1;
+}
+
+/* Lets the other kernels see how far this one has come. */
+void netwarp_publish(unsigned int *word, unsigned int value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
+}
+
+/* Waits until another one has come so far. It is asked for a while before the host is: that takes longer. */
+void netwarp_await(unsigned int *word, unsigned int value)
+{
+	unsigned int there, asked = 0;
+
+	while ((there = __atomic_load_n(word, __ATOMIC_ACQUIRE)) < value) {
+		if (++asked < 2000)
+			__builtin_ia32_pause();
+		else
+			syscall(SYS_futex, word, FUTEX_WAIT, there, NULL, NULL, 0);
+	}
 }
 
 /* Writes everything, or returns a negative errno. */

@@ -34,7 +34,7 @@
 #include "wire.h"
 
 /* The recorder has the losses of wires by this name, so the call must not be the last: it would be the caller's. */
-static noinline void wire_lose(struct wire *w, struct sk_buff *skb)
+noinline void wire_lose(struct wire *w, struct sk_buff *skb)
 {
 	unsigned int bytes = skb->len;
 
@@ -116,6 +116,7 @@ static void wire_append(struct wire *w, struct sk_buff *skb)
 	w->sums.taken_bytes += skb->len;
 	if (w->descriptors > 1)
 		netdev_sent_queue(w->dev, skb->len);
+	wire_cb(skb)->twin = NULL;
 	__skb_queue_tail(&w->ring, skb);
 }
 
@@ -205,6 +206,10 @@ static void wire_left(struct wire *w)
 		return;
 	}
 	cb->due = wire_due(w, cb);
+	if (wire_is_over(w)) {
+		wire_send_over(w, skb);
+		return;
+	}
 	if (cb->copied)
 		wire_copy(w, skb);
 	wire_travel(w, skb);
@@ -225,6 +230,11 @@ static netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 	ktime_t now = ktime_get();
 	bool was_idle;
 
+	/* Its node is in another kernel, which sends this as well. */
+	if (wire_stands_in(w)) {
+		consume_skb(skb);
+		return NETDEV_TX_OK;
+	}
 	spin_lock(&w->lock);
 	skb_tx_timestamp(skb);
 	was_idle = skb_queue_empty(&w->ring);
@@ -249,16 +259,19 @@ static netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 static void wire_deliver(struct wire *w, struct sk_buff *skb)
 {
 	struct net_device *peer = rcu_dereference(w->peer);
+	struct sk_buff *twin = wire_cb(skb)->twin;
 	unsigned int bytes = skb->len;
 
 	if (!peer || !is_skb_forwardable(peer, skb)) {
 		wire_lose(w, skb);
+		consume_skb(twin);
 		return;
 	}
 	w->sums.delivered_frames++;
 	w->sums.delivered_bytes += bytes;
 	if (__dev_forward_skb(peer, skb) == NET_RX_SUCCESS)
 		netif_receive_skb(skb);
+	consume_skb(twin);
 }
 
 static enum hrtimer_restart wire_timer(struct hrtimer *timer)
@@ -320,8 +333,10 @@ static int wire_stop(struct net_device *dev)
 	spin_lock_bh(&w->lock);
 	while ((skb = __skb_dequeue(&w->ring)))
 		wire_lose(w, skb);
-	while ((skb = __skb_dequeue(&w->travelling)))
+	while ((skb = __skb_dequeue(&w->travelling))) {
+		consume_skb(wire_cb(skb)->twin);
 		wire_lose(w, skb);
+	}
 	spin_unlock_bh(&w->lock);
 	return 0;
 }

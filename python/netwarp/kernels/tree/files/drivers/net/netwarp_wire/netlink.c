@@ -31,6 +31,7 @@ static const struct nla_policy wire_policy[IFLA_WIRE_MAX + 1] = {
 	[IFLA_WIRE_SKIP_PLAN]		= { .type = NLA_NESTED },
 	[IFLA_WIRE_TRACE]		= NLA_POLICY_EXACT_LEN(sizeof(struct wire_trace_parms)),
 	[IFLA_WIRE_OPPORTUNITIES]	= { .type = NLA_BINARY },
+	[IFLA_WIRE_PART]		= { .type = NLA_U32 },
 };
 
 static const struct nla_policy plan_policy[WIRE_PLAN_MAX + 1] = {
@@ -149,6 +150,7 @@ static int set_fixed(struct wire *w, struct nlattr *data[], struct netlink_ext_a
 	w->cable = nla_get_u32(data[IFLA_WIRE_CABLE]);
 	w->descriptors = data[IFLA_WIRE_RING] ? nla_get_u32(data[IFLA_WIRE_RING]) : 1;
 	set_u64(&w->seed, data[IFLA_WIRE_SEED]);
+	wire_join(w, data[IFLA_WIRE_PART] ? nla_get_u32(data[IFLA_WIRE_PART]) : WIRE_HERE);
 	err = read_plan(&w->lose, data[IFLA_WIRE_LOSE_PLAN], extack) ?:
 	      read_plan(&w->copy, data[IFLA_WIRE_COPY_PLAN], extack) ?:
 	      read_plan(&w->skip, data[IFLA_WIRE_SKIP_PLAN], extack);
@@ -248,6 +250,7 @@ static void wire_unlist(struct net_device *dev, struct list_head *head)
 	struct wire *w = netdev_priv(dev);
 
 	list_del_init(&w->others);	/* twice, if the namespaces of both ends go at once */
+	wire_part(w);
 	RCU_INIT_POINTER(w->peer, NULL);
 	unregister_netdevice_queue(dev, head);
 }
@@ -320,7 +323,7 @@ static int __init wire_init(void)
 
 	if (err)
 		return err;
-	err = rtnl_link_register(&wire_link_ops);
+	err = wire_listen() ?: rtnl_link_register(&wire_link_ops);
 	if (err)
 		unregister_netdevice_notifier(&wire_notifier);
 	return err;

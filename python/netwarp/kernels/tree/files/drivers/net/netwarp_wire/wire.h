@@ -11,6 +11,7 @@
 
 #define WIRE_STATES	4		/* of losses */
 #define WIRE_CERTAIN	(1ULL << 32)	/* the probability 1 */
+#define WIRE_HERE	(~0U)
 #define WIRE_TABLE_ONE	8192		/* one jitter, in a table of its distribution, as netem's */
 
 /* Attributes of a device, within IFLA_INFO_DATA. */
@@ -33,6 +34,7 @@ enum {
 	IFLA_WIRE_SKIP_PLAN,	/* nested */
 	IFLA_WIRE_TRACE,	/* struct wire_trace_parms: opportunities in place of a rate */
 	IFLA_WIRE_OPPORTUNITIES, /* struct wire_opportunity: the next ones of the trace */
+	IFLA_WIRE_PART,		/* u32: the part of the network where the other end is, if the ends are in different ones */
 	__IFLA_WIRE_MAX,
 };
 
@@ -164,6 +166,9 @@ struct wire {
 	struct wire_plan		lose, copy, skip;
 	struct wire_trace		*trace;		/* NULL: it has a rate */
 	struct wire_xstats		sums;
+
+	u32			part;		/* where its frames go; WIRE_HERE: this kernel has the nodes of both ends */
+	struct list_head	stand_ins;	/* see over.c */
 };
 
 /* What becomes of a frame. */
@@ -171,6 +176,7 @@ struct wire_cb {
 	ktime_t	due;		/* when it arrives */
 	u64	number;		/* 0: not unicast, nothing happens to it */
 	bool	lost, copied, flipped, skips;
+	struct sk_buff *twin;	/* of a frame from another kernel: see over.c */
 };
 
 static inline struct wire_cb *wire_cb(struct sk_buff *skb)
@@ -195,7 +201,16 @@ int wire_trace_create(struct wire *w, const struct nlattr *parms, struct netlink
 int wire_trace_append(struct wire_trace *t, const struct nlattr *more, struct netlink_ext_ack *extack);
 void wire_trace_free(struct wire_trace *t);
 
+/* over.c */
+bool wire_is_over(const struct wire *w);
+bool wire_stands_in(const struct wire *w);
+void wire_send_over(struct wire *w, struct sk_buff *skb);
+void wire_join(struct wire *w, u32 part);
+void wire_part(struct wire *w);
+int wire_listen(void);
+
 /* device.c */
+void wire_lose(struct wire *w, struct sk_buff *skb);
 void wire_setup(struct net_device *dev);
 void wire_prepare(struct wire *w);
 void wire_set_rate(struct wire *w, u64 rate_bps, ktime_t now);

@@ -23,6 +23,18 @@ void netwarp_trap_tsc(void);
 int netwarp_emulated_tsc(unsigned long *gp);
 unsigned long netwarp_text(unsigned long ip);
 
+/* netwarp_join.c */
+struct netwarp_joined {
+	unsigned int part, parts;
+	unsigned long long window_ns;
+	unsigned long ring_bytes;
+	void *memory;
+};
+
+int netwarp_join(struct netwarp_joined *joined);
+void netwarp_publish(unsigned int *word, unsigned int value);
+void netwarp_await(unsigned int *word, unsigned int value);
+
 /* netwarp_touched.c */
 unsigned long long netwarp_hash(const void *data, unsigned long size);
 int netwarp_hide_memory(void);

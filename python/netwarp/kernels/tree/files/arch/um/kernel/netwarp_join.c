@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * netwarp: several kernels that are one network, each on a processor of its own
+ * (NETWARP_JOIN). Each builds the whole network and runs a part of its nodes.
+ *
+ * Between nodes of different parts there is only delay, and no link there has
+ * less than one window. So what a kernel sends in a window arrives in none
+ * before the next: K. M. Chandy and J. Misra, 1979, with windows in place of
+ * their messages. At the end of each window a kernel waits for the others to
+ * come there, too, and takes over the frames that they have sent in it, in the
+ * order of their parts, in which they have left. So what each kernel does depends
+ * on virtual time alone, and not on which of them the host lets run first.
+ *
+ * A frame is in the other kernel what it would have been here: its buffer has
+ * the same shape and counts for as much, or windows of TCP would open otherwise.
+ */
+#include <linux/etherdevice.h>
+#include <linux/hrtimer.h>
+#include <linux/if_vlan.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/netwarp_join.h>
+#include <linux/reboot.h>
+#include <linux/skbuff.h>
+#include <linux/version.h>
+#include <netwarp_os.h>
+
+#define MOST_PARTS	16
+#define HEAD_BYTES	8192	/* of the memory: `struct member` of each part */
+#define OVER		0x7fffffffU
+
+/* What all kernels see of one; on a line of the cache that no other writes. */
+struct member {
+	u32 windows;		/* that it has ended; OVER: it does nothing more */
+	u32 pad;
+	u64 sent[MOST_PARTS][2];	/* bytes to each other one by the end of its last even and odd window */
+} ____cacheline_aligned;
+
+/* A frame from one kernel to another; its data follow, each fragment after the other. */
+struct passage {
+	u32 size;		/* with everything that follows, and up to eight bytes */
+	u32 ifindex;		/* of the device that it has left */
+	u64 due_ns;		/* CLOCK_MONOTONIC at which it arrives */
+	u32 room, headroom, linear;	/* of the buffer's head */
+	u32 truesize;
+	u32 csum, hash;
+	u16 mac, network, transport;	/* where its headers begin */
+	u16 protocol, vlan_proto, vlan_tci, queue;
+	u8 fragments;
+	u8 ip_summed, csum_level;
+	u8 csum_not_inet : 1, l4_hash : 1, sw_hash : 1, vlan : 1, shared : 1;
+	u32 netwarp_id;
+	u16 netwarp_ifindex;
+	u8 netwarp_place, netwarp_flags;
+	u32 fragment[MAX_SKB_FRAGS];	/* bytes of each */
+};
+
+static struct netwarp_joined joined;	/* .parts is 0: to none */
+static struct member *members;
+static u8 *rings;
+static u64 taken[MOST_PARTS], sent[MOST_PARTS];	/* bytes from and to each other one */
+static u32 windows;			/* that have ended here */
+static struct hrtimer window_timer;
+static ktime_t window_end;
+static netwarp_arrives_t arrives;
+
+u32 netwarp_part(void)
+{
+	return joined.parts ? joined.part : NETWARP_NO_PART;
+}
+EXPORT_SYMBOL_GPL(netwarp_part);
+
+int netwarp_hear(netwarp_arrives_t hears)
+{
+	arrives = hears;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(netwarp_hear);
+
+static u8 *ring_of(u32 from, u32 to)
+{
+	return rings + (from * joined.parts + to) * joined.ring_bytes;
+}
+
+/* Copies to or from a ring, which may begin again meanwhile. */
+static void copy(u8 *ring, u64 at, void *data, u32 bytes, bool into)
+{
+	while (bytes) {
+		u64 offset = at % joined.ring_bytes;
+		u32 some = min_t(u64, bytes, joined.ring_bytes - offset);
+
+		if (into)
+			memcpy(ring + offset, data, some);
+		else
+			memcpy(data, ring + offset, some);
+		at += some;
+		data += some;
+		bytes -= some;
+	}
+}
+
+static void describe(struct passage *p, const struct sk_buff *skb)
+{
+	const struct skb_shared_info *shared = skb_shinfo(skb);
+	u32 i;
+
+	p->room = skb_end_offset(skb);
+	p->headroom = skb_headroom(skb);
+	p->linear = skb_headlen(skb);
+	p->truesize = skb->truesize;
+	p->csum = (__force u32)skb->csum;
+	p->hash = skb->hash;
+	p->mac = skb->mac_header;
+	p->network = skb->network_header;
+	p->transport = skb->transport_header;
+	p->protocol = (__force u16)skb->protocol;
+	p->vlan_proto = (__force u16)skb->vlan_proto;
+	p->vlan_tci = skb->vlan_tci;
+	p->vlan = skb_vlan_tag_present(skb);
+	p->queue = skb->queue_mapping;
+	p->ip_summed = skb->ip_summed;
+	p->csum_level = skb->csum_level;
+	p->csum_not_inet = skb_csum_is_sctp(skb);
+	p->l4_hash = skb->l4_hash;
+	p->sw_hash = skb->sw_hash;
+	p->shared = skb_cloned(skb);
+	p->netwarp_id = skb->netwarp_id;
+	p->netwarp_ifindex = skb->netwarp_ifindex;
+	p->netwarp_place = skb->netwarp_place;
+	p->netwarp_flags = skb->netwarp_flags;
+	p->fragments = shared->nr_frags;
+	p->size = sizeof(*p) + p->linear;
+	for (i = 0; i < p->fragments; i++) {
+		p->fragment[i] = skb_frag_size(&shared->frags[i]);
+		p->size += p->fragment[i];
+	}
+	p->size = ALIGN(p->size, 8);
+}
+
+/* A frame of a device here arrives at the other end, in that part. */
+void netwarp_send_over(u32 part, u32 ifindex, u64 due_ns, const struct sk_buff *skb)
+{
+	const struct skb_shared_info *shared = skb_shinfo(skb);
+	struct passage p = { .ifindex = ifindex, .due_ns = due_ns };
+	u8 *ring = ring_of(joined.part, part);
+	u64 at = sent[part];
+	u32 i;
+
+	if (due_ns < ktime_to_ns(window_end))
+		panic("netwarp: a frame would come to another part of the network before the window ends");
+	if (skb_has_frag_list(skb))
+		panic("netwarp: a list of frames cannot go to another part of the network");
+	describe(&p, skb);
+	/* The other kernel has taken everything of the window before the last one. */
+	if (at + p.size - members[joined.part].sent[part][windows & 1] > joined.ring_bytes)
+		panic("netwarp: more is on the way to another part of the network than fits");
+	copy(ring, at, &p, sizeof(p), true);
+	at += sizeof(p);
+	copy(ring, at, skb->data, p.linear, true);
+	at += p.linear;
+	for (i = 0; i < p.fragments; i++) {
+		copy(ring, at, skb_frag_address(&shared->frags[i]), p.fragment[i], true);
+		at += p.fragment[i];
+	}
+	sent[part] += p.size;
+}
+EXPORT_SYMBOL_GPL(netwarp_send_over);
+
+static bool add_fragment(struct sk_buff *skb, const u8 *ring, u64 at, u32 bytes, u32 number)
+{
+	u8 *room = netdev_alloc_frag(bytes);
+	struct page *page;
+
+	if (!room)
+		return false;
+	copy((u8 *)ring, at, room, bytes, false);
+	page = virt_to_head_page(room);
+	skb_add_rx_frag(skb, number, page, room - (u8 *)page_address(page), bytes, 0);
+	return true;
+}
+
+static void settle(struct sk_buff *skb, const struct passage *p)
+{
+	skb->truesize = p->truesize;
+	skb->csum = (__force __wsum)p->csum;
+	skb->hash = p->hash;
+	skb->mac_header = p->mac;
+	skb->network_header = p->network;
+	skb->transport_header = p->transport;
+	skb->protocol = (__force __be16)p->protocol;
+	skb->queue_mapping = p->queue;
+	skb->ip_summed = p->ip_summed;
+	skb->csum_level = p->csum_level;
+#if IS_ENABLED(CONFIG_IP_SCTP)
+	skb->csum_not_inet = p->csum_not_inet;
+#endif
+	skb->l4_hash = p->l4_hash;
+	skb->sw_hash = p->sw_hash;
+	if (p->vlan)
+		__vlan_hwaccel_put_tag(skb, (__force __be16)p->vlan_proto, p->vlan_tci);
+	skb->netwarp_id = p->netwarp_id;
+	skb->netwarp_ifindex = p->netwarp_ifindex;
+	skb->netwarp_place = p->netwarp_place;
+	skb->netwarp_flags = p->netwarp_flags;
+}
+
+static struct sk_buff *made(const struct passage *p, const u8 *ring, u64 at)
+{
+	struct sk_buff *skb = alloc_skb(p->room, GFP_ATOMIC);
+	u32 i;
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, p->headroom);
+	copy((u8 *)ring, at, skb_put(skb, p->linear), p->linear, false);
+	at += p->linear;
+	for (i = 0; i < p->fragments; i++) {
+		if (!add_fragment(skb, ring, at, p->fragment[i], i)) {
+			kfree_skb(skb);
+			return NULL;
+		}
+		at += p->fragment[i];
+	}
+	settle(skb, p);
+	return skb;
+}
+
+/* Whoever has sent it keeps what it shares until it is acknowledged: a node that forwards it copies its head. */
+static struct sk_buff *twin_of(struct sk_buff *skb, const struct passage *p)
+{
+	return p->shared ? skb_clone(skb, GFP_ATOMIC) : NULL;
+}
+
+static void take_from(u32 part, u64 until)
+{
+	const u8 *ring = ring_of(part, joined.part);
+
+	while (taken[part] < until) {
+		struct sk_buff *skb;
+		struct passage p;
+
+		copy((u8 *)ring, taken[part], &p, sizeof(p), false);
+		skb = made(&p, ring, taken[part] + sizeof(p));
+		if (!skb)
+			panic("netwarp: no memory for a frame from another part of the network");
+		taken[part] += p.size;
+		arrives(p.ifindex, p.due_ns, skb, twin_of(skb, &p));
+	}
+}
+
+static void end_window(void)
+{
+	struct member *own = &members[joined.part];
+	u32 part;
+
+	for (part = 0; part < joined.parts; part++)
+		own->sent[part][windows & 1] = sent[part];
+	netwarp_publish(&own->windows, windows + 1);
+	for (part = 0; part < joined.parts; part++)
+		if (part != joined.part)
+			netwarp_await(&members[part].windows, windows + 1);
+	for (part = 0; part < joined.parts; part++)
+		if (part != joined.part && arrives)
+			take_from(part, members[part].sent[joined.part][windows & 1]);
+	windows++;
+}
+
+static enum hrtimer_restart on_window_end(struct hrtimer *timer)
+{
+	end_window();
+	window_end = ktime_add_ns(window_end, joined.window_ns);
+	hrtimer_set_expires(timer, window_end);
+	return HRTIMER_RESTART;
+}
+
+/* What this part of the network does no more, nobody waits for. */
+static int on_reboot(struct notifier_block *block, unsigned long event, void *data)
+{
+	netwarp_publish(&members[joined.part].windows, OVER);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block at_reboot = { .notifier_call = on_reboot };
+
+static int __init netwarp_join_init(void)
+{
+	if (!netwarp_join(&joined))
+		return 0;
+	BUILD_BUG_ON(sizeof(struct member) * MOST_PARTS > HEAD_BYTES);
+	if (joined.parts > MOST_PARTS || joined.part >= joined.parts)
+		panic("netwarp: part %u of %u", joined.part, joined.parts);
+	members = joined.memory;
+	rings = joined.memory + HEAD_BYTES;
+	register_reboot_notifier(&at_reboot);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	hrtimer_init(&window_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
+	window_timer.function = on_window_end;
+#else
+	hrtimer_setup(&window_timer, on_window_end, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
+#endif
+	window_end = ktime_add_ns(ktime_get(), joined.window_ns);
+	hrtimer_start(&window_timer, window_end, HRTIMER_MODE_ABS_PINNED_SOFT);
+	return 0;
+}
+late_initcall(netwarp_join_init);

@@ -35,6 +35,36 @@ impl Lab {
         devices.any(|link| link.ends.iter().any(|end| end.index == index))
     }
 
+    /// The ends of links at which this machine records packets: those of its nodes, and those that send to them from
+    /// other parts, since what is lost on arrival was theirs.
+    pub fn recorded_ends(&self) -> impl Iterator<Item = &End> {
+        let own = self.parts.as_ref().map(|parts| parts.own);
+        let is_own = move |end: &&End| {
+            own.is_none()
+                || self.part_of(&end.node) == own
+                || self.part_beyond(end) == own
+        };
+        self.links.iter().flat_map(|link| &link.ends).filter(is_own)
+    }
+
+    /// Whether this machine runs the node, rather than only building it.
+    pub fn runs(&self, node: &Node) -> bool {
+        (self.parts.as_ref()).is_none_or(|parts| parts.own == node.part)
+    }
+
+    /// The part of the network that a node belongs to.
+    pub fn part_of(&self, node: &str) -> Option<u32> {
+        let found = self.nodes.iter().find(|one| one.name == node);
+        found.map(|one| one.part)
+    }
+
+    /// The part in which the other end of a link is, if its ends are in different ones.
+    pub fn part_beyond(&self, end: &End) -> Option<u32> {
+        let (own, peer) = self.ends(end.index).ok()?;
+        let beyond = self.part_of(&peer.node);
+        beyond.filter(|_| beyond != self.part_of(&own.node))
+    }
+
     /// The end with this interface.
     pub fn end(&self, index: u32) -> Result<&End> {
         self.ends(index).map(|(own, _)| own)

@@ -14,6 +14,7 @@ use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
 use super::pump::Pump;
 use crate::lab::{Capture, Condition, Lab, Machine, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
+use crate::part::part_to_run;
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
 
@@ -71,6 +72,10 @@ impl Backend for Uml {
         nodes.sort();
         sleep_until(PROGRAMS_NS);
         ProgramRoot::make(names, nodes).map(Some)
+    }
+
+    fn part(&self, lab: Lab) -> Result<Lab> {
+        Ok(part_to_run(lab))
     }
 
     fn configure(&self, settings: &Machine) -> Result<()> {
@@ -173,7 +178,7 @@ impl Backend for Uml {
         let mut text = String::new();
         if lab.record.exact {
             text += "acks\narrivals\n";
-            for end in lab.links.iter().flat_map(|l| &l.ends) {
+            for end in lab.recorded_ends() {
                 text += &format!("interface {}\n", end.index);
             }
             text += match lab.exec.as_ref().map(|exec| exec.record) {

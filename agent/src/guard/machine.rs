@@ -128,6 +128,9 @@ impl Machine {
             command.env("NETWARP_OUTPUT_FD", output_end.as_raw_fd().to_string());
             fcntl(&output_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
+        if let Some(join) = &options.join {
+            command.env("NETWARP_JOIN", join);
+        }
         let programs = options.programs.clone();
         for descriptor in &programs {
             close_on_exec(*descriptor)?;

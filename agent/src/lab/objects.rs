@@ -37,6 +37,8 @@ pub struct Lab {
     /// programs that tune nodes
     pub tuners: Vec<Tuner>,
     pub record: Record,
+    /// None: one machine runs the whole network
+    pub parts: Option<Parts>,
     /// None: the lab is a network with flows
     pub exec: Option<Exec>,
 }
@@ -108,6 +110,8 @@ pub struct Node {
     pub nat: Option<Nat>,
     /// None: the kernel's defaults
     pub mptcp: Option<Mptcp>,
+    /// the part of the network that it belongs to, from 0
+    pub part: u32,
 }
 
 /// Address translation of a router towards one of its links, for UDP and TCP over IPv4 (RFC 4787).
@@ -616,6 +620,20 @@ pub struct Capture {
     pub snap: u32,
     /// in the syntax of pcap-filter(7); None: every packet
     pub filter: Option<String>,
+}
+
+/// A network in several machines at once: each builds all of it and runs the nodes of one part.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Parts {
+    /// the part that this machine runs
+    pub own: u32,
+    pub count: u32,
+    /// how far no machine is ahead of another: at most the delay between parts
+    pub window_ns: u64,
+    /// the room for frames on the way from one part to another
+    pub ring_bytes: u64,
 }
 
 /// A command that is the whole run and builds its network, or runs in a node of the lab.

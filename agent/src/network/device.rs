@@ -27,6 +27,7 @@ const IFLA_WIRE_RING: u16 = 2;
 const IFLA_WIRE_SEED: u16 = 5;
 const IFLA_WIRE_TRACE: u16 = 16;
 const IFLA_WIRE_OPPORTUNITIES: u16 = 17;
+const IFLA_WIRE_PART: u16 = 18;
 /// sizeof(struct ifinfomsg)
 const MESSAGE: usize = 16;
 
@@ -93,6 +94,9 @@ fn device(lab: &Lab, link: &Link, end: &End, cable: u32) -> Result<Request> {
         (IFLA_WIRE_RING, link.ring_pkts.to_ne_bytes().to_vec()),
         (IFLA_WIRE_SEED, end.wire.seed.to_ne_bytes().to_vec()),
     ];
+    if let Some(part) = lab.part_beyond(end) {
+        data.push((IFLA_WIRE_PART, part.to_ne_bytes().to_vec()));
+    }
     data.extend(properties::all(&end.wire)?);
     if let Some(trace) = &end.opportunities {
         data.push((IFLA_WIRE_TRACE, opportunity::parameters(trace, lab.t0_ns)?));

@@ -44,6 +44,7 @@ pub fn set_up(lab: &Lab, backend: &'static dyn Backend) -> Result<Network> {
     let network = Network {
         backend,
         nodes: BTreeMap::from([(node.name.clone(), Namespace::own()?)]),
+        others: BTreeMap::new(),
         wire: Namespace::own()?,
     };
     for mut site in Site::all(&network, lab)? {

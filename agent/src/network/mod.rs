@@ -55,13 +55,18 @@ impl Network {
         }
         let wire = Namespace::create(WIRE)?;
         wire.run(|| sysctl::write(&lab.wire.sysctl))??;
-        let mut nodes = BTreeMap::new();
+        let (mut nodes, mut others) = (BTreeMap::new(), BTreeMap::new());
         for node in &lab.nodes {
-            nodes.insert(node.name.clone(), Namespace::for_node(node)?);
+            let place = match lab.runs(node) {
+                true => &mut nodes,
+                false => &mut others,
+            };
+            place.insert(node.name.clone(), Namespace::for_node(node)?);
         }
         let network = Self {
             backend,
             nodes,
+            others,
             wire,
         };
         for l in &lab.links {

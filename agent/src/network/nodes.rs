@@ -10,7 +10,10 @@ use crate::backend::{Backend, Wiring};
 /// A built network: the namespaces by node.
 pub struct Network {
     pub backend: &'static dyn Backend,
+    /// Those that this machine runs.
     pub nodes: BTreeMap<String, Namespace>,
+    /// Those that are built here, and that another machine runs: parts of the lab's network (`LabParts`).
+    pub others: BTreeMap<String, Namespace>,
     pub wire: Namespace,
 }
 
@@ -22,9 +25,11 @@ impl Network {
         names.next().filter(|_| is_one).map(String::as_str)
     }
 
+    /// A node that is built here.
     pub fn node(&self, name: &str) -> Result<&Namespace> {
         self.nodes
             .get(name)
+            .or_else(|| self.others.get(name))
             .ok_or_else(|| anyhow!("there is no node {name}"))
     }
 }

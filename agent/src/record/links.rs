@@ -51,7 +51,7 @@ impl Links {
                 .collect(),
             own,
         }];
-        for node in &lab.nodes {
+        for node in lab.nodes.iter().filter(|node| lab.runs(node)) {
             let devices = lab.links.iter().filter(|link| link.device);
             let indices: FxHashMap<u32, u32> = devices
                 .flat_map(|l| &l.ends)

@@ -62,7 +62,7 @@ pub struct Queues {
 impl Queues {
     pub fn open(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
         let mut nodes = Vec::new();
-        for node in &lab.nodes {
+        for node in lab.nodes.iter().filter(|node| lab.runs(node)) {
             nodes.push(
                 network
                     .node(&node.name)?

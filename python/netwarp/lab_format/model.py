@@ -129,6 +129,16 @@ class LabChange(LabObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabParts(LabObject):
+    """A network in several machines at once: each builds all of it and runs the nodes of one part."""
+
+    own: Annotated[UInt32, meaning("the part that this machine runs")] = 0
+    count: UInt32
+    window_ns: Annotated[Delay, meaning("how far no machine is ahead of another: at most the delay between parts")]
+    ring_bytes: Annotated[UInt64, meaning("the room for frames on the way from one part to another")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabTuner(LabObject):
     """A program that tunes a node, from before the flows to the run's end."""
 
@@ -320,6 +330,7 @@ class Lab(LabObject):
     ] = ()
     tuners: Annotated[tuple[LabTuner, ...], meaning("programs that tune nodes")] = ()
     record: LabRecord = LabRecord()
+    parts: Annotated[LabParts | None, meaning("null: one machine runs the whole network")] = None
     exec: Annotated[LabExec | None, meaning("null: the lab is a network with flows")] = None
     interfaces: tuple[LabInterface, ...] = field(default=(), metadata=FOUND)
     warmup_ns: Time = field(default=0, metadata=FOUND)

@@ -58,6 +58,7 @@ class LabNode(LabObject):
     syscall_ns: Annotated[Delay, meaning("the time of each system call of programs that run here")] = 0
     nat: Annotated[LabNat | None, meaning("null: it translates no addresses")] = None
     mptcp: Annotated[LabMptcp | None, meaning("null: the kernel's defaults")] = None
+    part: Annotated[UInt32, meaning("the part of the network that it belongs to, from 0")] = 0
     copies: Yes = field(default=False, metadata=FOUND)
     """Whether it may send more or other packets than it received: a switch, an end of a tunnel."""
 

@@ -148,7 +148,7 @@ void netwarp_send_over(u32 part, u32 ifindex, u64 due_ns, const struct sk_buff *
 	u32 i;
 
 	if (due_ns < ktime_to_ns(window_end))
-		panic("netwarp: a frame would come to another part of the network before the window ends");
+		panic("netwarp: a frame would come to another part of the network %lld ns before the window ends (%lld; now %lld; %u to %u)", ktime_to_ns(window_end) - due_ns, ktime_to_ns(window_end), ktime_get_ns(), ifindex, part);
 	if (skb_has_frag_list(skb))
 		panic("netwarp: a list of frames cannot go to another part of the network");
 	describe(&p, skb);

@@ -61,6 +61,7 @@ static void wire_arrives(u32 ifindex, u64 due_ns, struct sk_buff *skb, struct sk
 		consume_skb(twin);
 		kfree_skb(skb);
 	} else {
+		skb->dev = w->dev;
 		spin_lock(&w->lock);
 		if (netif_running(w->dev)) {
 			__skb_queue_tail(&w->travelling, skb);

@@ -1,5 +1,4 @@
-//! The part of a lab that one machine has to know: its own node, the links and the flows that begin or end there; or, of
-//! a network that several machines build, what happens at the nodes that this one runs.
+//! The part of a lab that one machine has to know: its own node, the links and the flows that begin or end there.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -73,22 +72,6 @@ pub fn part_of(mut lab: Lab, node: &str, own: &BTreeMap<String, Own>) -> Result<
         "the lab has no node that is called {node}"
     );
     Ok(lab)
-}
-
-/// Leaves only the flows, captures and tuners of the nodes that this machine runs; it builds all nodes and links, and
-/// changes them.
-pub fn part_to_run(mut lab: Lab) -> Lab {
-    let Some(own) = lab.parts.as_ref().map(|parts| parts.own) else {
-        return lab;
-    };
-    let nodes: BTreeMap<String, u32> = (lab.nodes.iter())
-        .map(|node| (node.name.clone(), node.part))
-        .collect();
-    let runs = |node: &String| nodes.get(node) == Some(&own);
-    lab.flows.retain(|flow| runs(&flow.from) || runs(&flow.to));
-    lab.tuners.retain(|tuner| runs(&tuner.node));
-    lab.record.captures.retain(|capture| runs(&capture.node));
-    lab
 }
 
 fn renumbered(indices: &BTreeMap<u32, u32>, index: u32) -> Result<u32> {

@@ -49,7 +49,7 @@ class ReplayEngine:
     def check(self, plan: Plan) -> Iterable[tuple[Keys, str]]:
         return ()
 
-    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    def run(self, job: Job, directory: Path, cpus: Sequence[int], cancelled: threading.Event) -> Outcome:
         for stored in sorted((self.source / "runs").iterdir()):
             if json.loads((stored / "run.json").read_text())["lab"] == json.loads(json.dumps(job.lab.as_json())):
                 skip = shutil.ignore_patterns(*WRITTEN_BY_OTHERS)

@@ -8,13 +8,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
 use super::pump::Pump;
 use crate::lab::{Capture, Condition, Lab, Machine, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
-use crate::part::part_to_run;
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
 
@@ -29,6 +28,7 @@ const PROBE: &str = "/proc/netwarp_probe";
 const STDOUT: &str = "/proc/netwarp_stdout";
 const STDERR: &str = "/proc/netwarp_stderr";
 const CHARGED: &str = "/proc/netwarp_charged";
+const PART: &str = "/proc/netwarp_part";
 /// Directory of the modules that the engine has compiled, in the run directory.
 const MODULES: &str = "modules";
 
@@ -74,8 +74,17 @@ impl Backend for Uml {
         ProgramRoot::make(names, nodes).map(Some)
     }
 
+    /// The lab has what this machine runs of its part already. A kernel of an older netwarp is joined to no other.
     fn part(&self, lab: Lab) -> Result<Lab> {
-        Ok(part_to_run(lab))
+        if let Some(parts) = &lab.parts {
+            let said = std::fs::read_to_string(PART).unwrap_or_default();
+            let wanted = format!("{} {}", parts.own, parts.count);
+            ensure!(
+                said.trim() == wanted,
+                "this kernel cannot run a part of a network ({PART}); `netwarp kernel build` builds it again"
+            );
+        }
+        Ok(lab)
     }
 
     fn configure(&self, settings: &Machine) -> Result<()> {

@@ -174,7 +174,7 @@ class Engine(Protocol):
     def warnings(self) -> Sequence[str]:
         """Sentences for the user who runs it on this machine. Raises EngineError."""
 
-    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    def run(self, job: Job, directory: Path, cpus: Sequence[int], cancelled: threading.Event) -> Outcome:
         """Execute `job` in `directory`, which holds its run.json, on one CPU; return how it went.
 
         When `cancelled` is set the run is ended at once.

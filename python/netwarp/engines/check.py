@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from netwarp.engines.base import Engine, EngineError
 from netwarp.engines.modules import CompilesModules, ModuleBuild, loaded_by, modules_of
 from netwarp.engines.registry import find_engine, with_kernel_of
+from netwarp.lab.division import obstacles
 from netwarp.plan import Plan
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.load.loader import problems_at
@@ -91,6 +92,9 @@ def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
         for keys, module in modules_of(plan):
             what = "cannot let a program decide a congestion control" if module.program else "loads no kernel modules"
             yield keys, f'the engine "{engine.spec.name}" {what} ({module.place}); use "uml"'
+    for one in plan.points:
+        if one.scenario.run.cpus > 1:
+            yield from _undivided(one.scenario, engine)
     for key, section in plan.sections:
         if key == ("kernel",) and section is not None and not engine.capabilities.kernels:
             yield key, f'the engine "{engine.spec.name}" cannot choose its kernel; use "uml"'
@@ -98,3 +102,12 @@ def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
             yield (*key, "captures"), f'the engine "{engine.spec.name}" cannot capture packets'
         if isinstance(section, Node) and section.nat and engine.capabilities.clock != "virtual":
             yield (*key, "nat"), f'the engine "{engine.spec.name}" does not translate addresses; use "uml"'
+
+
+def _undivided(scenario: Scenario, engine: Engine) -> Iterator[tuple[Keys, str]]:
+    """Say why the network of a scenario with several CPUs cannot be divided between as many kernels."""
+    if engine.capabilities.clock != "virtual":
+        yield ("run", "cpus"), f'the engine "{engine.spec.name}" divides no network; use "uml", or leave `cpus` out'
+    else:
+        for sentence in obstacles(scenario):
+            yield ("run", "cpus"), f"{sentence}; leave `cpus` out"

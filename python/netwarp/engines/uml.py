@@ -4,6 +4,7 @@ import resource
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,8 @@ from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.modules import FOLDER as MODULES
 from netwarp.engines.modules import ModuleBuild, complaint, hand_over, hint, module_builds, module_problems, modules_of
+from netwarp.engines.parts.labs import lab_of_part, shared_memory
+from netwarp.engines.parts.together import Machine, as_one, execute_together
 from netwarp.engines.programs import (
     digest_of,
     digests_of,
@@ -40,11 +43,12 @@ from netwarp.engines.programs import (
     programs_here,
 )
 from netwarp.engines.reports import GuardReport
-from netwarp.engines.supervisor import end, end_in_words, start, wait
+from netwarp.engines.supervisor import OUTCOME, end, end_in_words, start, wait
 from netwarp.engines.tools import find_tools, tools_digest
 from netwarp.engines.verdict import judged
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
+from netwarp.lab_format.model import LabParts
 from netwarp.modules.named import in_gallery, names_modules, names_programs
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
@@ -52,12 +56,16 @@ from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.model.wire import is_device
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
+from netwarp.store.errors import StoreError
+from netwarp.store.files import write_json
 from netwarp.store.run_status import RunStatus
 from netwarp.values.constants import SEARCH_PATH
 from netwarp.values.json_values import Json
 
 _FIX = "`netwarp kernel build` builds it again."
 _KASAN = "CONFIG_KASAN=y"
+PARTS = ".parts"
+"""The directory, within a run's, of those of a divided network's machines."""
 _WIRE = "netwarp_wire"
 """The driver of links that are devices."""
 
@@ -180,7 +188,7 @@ class UmlEngine:
         except AgentError as error:
             raise EngineError(str(error)) from error
 
-    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    def run(self, job: Job, directory: Path, cpus: Sequence[int], cancelled: threading.Event) -> Outcome:
         """Run the machine to its end; see `Engine.run`."""
         try:
             self.verify()
@@ -197,8 +205,11 @@ class UmlEngine:
         try:
             # Each machine has a directory for its memory file, because it may write to all files in it. If this process
             # is killed, the guard removes it.
+            if (parts := job.lab.parts) is not None:
+                with reserved(self.memory_dir, parts.count * job.memory_bytes, cancelled):
+                    return self._run_parts(job, parts, directory, cpus, cancelled)
             with reserved(self.memory_dir, job.memory_bytes, cancelled), scratch(MEMORY, self.memory_dir) as memory:
-                return self._run(job, directory, memory, cpu, cancelled)
+                return self._run(job, directory, memory, next(iter(cpus), None), cancelled)
         except NoRoomError as error:
             return Outcome(RunStatus.FAILED, str(error), by_host=True)
 
@@ -234,8 +245,44 @@ class UmlEngine:
         advice = None if self._has_shadow else hint(directory, modules)
         return judged(job, directory, cast(GuardReport, report), odd, (blamed, advice))
 
+    def _run_parts(
+        self, job: Job, parts: LabParts, directory: Path, cpus: Sequence[int], cancelled: threading.Event
+    ) -> Outcome:
+        """Run a machine for each part of the network, and merge what they have recorded."""
+        places = [directory / PARTS / str(part) for part in range(parts.count)]
+        try:
+            with ExitStack() as stack:
+                shared = stack.enter_context(shared_memory(parts))
+                machines = []
+                for part, place in enumerate(places):
+                    own = replace(job, lab=lab_of_part(job.lab, parts, part))
+                    place.mkdir(parents=True)
+                    write_json(place / "run.json", {"lab": own.lab.as_json()})
+                    memory = stack.enter_context(scratch(MEMORY, self.memory_dir))
+                    cpu = cpus[part] if part < len(cpus) else None
+                    command = self._command(own, place, memory, cpu, {"join": shared.argument(part)})
+                    machines.append(Machine(command, [shared.descriptor], place))
+                first, ended = execute_together(machines, job.time_limit_s, cancelled, job.started)
+            odd = [name for place in places for name in odd_files(place)]
+            report = as_one(ended, first)
+            if report is None:
+                return Outcome(RunStatus.FAILED, ended[first].said, by_host=True)
+            for place in places:
+                shutil.rmtree(place / ".uml", ignore_errors=True)
+            # Not earlier: it takes longer to load than a machine to start.
+            from netwarp.engines.parts.records import merge
+
+            merge(places, job.lab, directory)
+            if (outcome := ended[first].outcome) is not None:
+                write_json(directory / OUTCOME, outcome)
+            return judged(job, directory, report, odd, (None, None))
+        except (OSError, StoreError) as error:
+            return Outcome(RunStatus.FAILED, f"the records of its parts cannot be merged: {error}", by_host=True)
+        finally:
+            shutil.rmtree(directory / PARTS, ignore_errors=True)
+
     def _command(
-        self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int | float]
+        self, job: Job, directory: Path, memory: Path, cpu: int | None, more: Mapping[str, int | float | str]
     ) -> list[str]:
         options: dict[str, object] = {
             "kernel": self.kernel.path,
@@ -247,7 +294,7 @@ class UmlEngine:
             "t0": job.lab.t0_ns,
             "search-path": SEARCH_PATH,
             "tools": find_tools(),
-            **live,
+            **more,
         }
         command = [str(self.agent), "guard"]
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]

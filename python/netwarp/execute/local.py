@@ -8,7 +8,7 @@ from importlib import import_module
 
 from netwarp.engines import Engine, EngineError, Outcome, differing
 from netwarp.execute.execution import Execution, Progress, RunEvent, missing_runs
-from netwarp.execute.processors import claimed_processor, processors
+from netwarp.execute.processors import claimed_processors, processors
 from netwarp.execute.single import Cancelled, changed, execute_run
 from netwarp.plan import Plan, Run
 from netwarp.store.making import ResultWriter
@@ -46,20 +46,21 @@ def execute(
     cancelled = threading.Event()
 
     def work(run: Run) -> Outcome:
-        with claimed_processor() as cpu:
+        with claimed_processors(run.scenario.run.cpus) as cpus:
             if cancelled.is_set():
                 raise Cancelled(run.id)
             progress(RunEvent.START, run, None)
             if others := differing(engine, plan.identity):
                 raise EngineError(changed(others))
-            outcome = execute_run(run, engine, result, cpu, cancelled, live=live, started=started)
+            outcome = execute_run(run, engine, result, cpus, cancelled, live=live, started=started)
             if fail_fast and outcome.status == RunStatus.FAILED:
                 cancelled.set()  # here, before this thread takes the next run
             return outcome
 
     virtual = engine.capabilities.clock == "virtual"
-    usual = len(processors()) if virtual else 1
-    at_once = len(todo) < len(processors())
+    each = max((run.scenario.run.cpus for run in todo), default=1)
+    usual = max(1, len(processors()) // each) if virtual else 1
+    at_once = len(todo) * each < len(processors())
     with _loaded_meanwhile(spare, at_once) as (started, idle), ThreadPoolExecutor(jobs or usual) as pool:
         pending = {pool.submit(work, run): run for run in todo}
         try:

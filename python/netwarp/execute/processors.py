@@ -17,21 +17,21 @@ def processors() -> list[int]:
 
 
 @contextlib.contextmanager
-def claimed_processor() -> Iterator[int]:
-    """Claim a CPU that no other run of this user has on this machine while the block lasts; if none is free, use the
-    next in turn.
+def claimed_processors(count: int) -> Iterator[list[int]]:
+    """Claim this many CPUs that no other run of this user has on this machine while the block lasts; if fewer are free,
+    the others are the next in turn.
 
-    The claim is a lock on a file in netwarp's cache, so it ends with the process, however the process ends.
+    A claim is a lock on a file in netwarp's cache, so it ends with the process, however the process ends.
     """
     available = processors()
     start = next(_turn)
-    for number in range(len(available)):
-        cpu = available[(start + number) % len(available)]
-        with contextlib.ExitStack() as stack:
-            if _claim(cpu, stack):
-                yield cpu
-                return
-    yield available[start % len(available)]
+    turn = [available[(start + number) % len(available)] for number in range(max(count, len(available)))]
+    with contextlib.ExitStack() as stack:
+        claimed: list[int] = []
+        for cpu in dict.fromkeys(turn):
+            if len(claimed) < count and _claim(cpu, stack):
+                claimed.append(cpu)
+        yield (claimed + [cpu for cpu in turn if cpu not in claimed] + turn)[:count]
 
 
 def _claim(cpu: int, stack: contextlib.ExitStack) -> bool:

@@ -31,12 +31,17 @@ class RunSpec:
     identity: Mapping[str, str]
     keep: Keep = EVERYTHING
 
+    @property
+    def cpus(self) -> int:
+        """The number of CPUs that it uses."""
+        return self.job.lab.parts.count if self.job.lab.parts else 1
+
 
 def execute_run(
     run: Run,
     engine: Engine,
     result: ResultWriter,
-    cpu: int | None,
+    cpus: Sequence[int],
     cancelled: threading.Event,
     *,
     live: bool = False,
@@ -55,15 +60,15 @@ def execute_run(
     spec = spec_of(run, engine, check)
     spec = replace(spec, job=replace(spec.job, live=live, started=started))
     with result.making(run.id) as directory:
-        return execute_spec(spec, engine, directory, cpu, cancelled)
+        return execute_spec(spec, engine, directory, cpus, cancelled)
 
 
 def execute_spec(
-    spec: RunSpec, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event
+    spec: RunSpec, engine: Engine, directory: Path, cpus: Sequence[int], cancelled: threading.Event
 ) -> Outcome:
     """Execute the run in an empty directory. Raises Cancelled, StoreError."""
     write_json(directory / "run.json", spec.description)
-    outcome = engine.run(spec.job, directory, cpu, cancelled)
+    outcome = engine.run(spec.job, directory, cpus, cancelled)
     if outcome.status == RunStatus.CANCELLED:
         raise Cancelled(spec.job.id)
     from netwarp.execute.conclusion import conclude  # not earlier: it takes longer to load than a machine to start

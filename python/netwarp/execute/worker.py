@@ -21,7 +21,7 @@ from netwarp.engines import (
     identity_here,
     sources_digest,
 )
-from netwarp.execute.processors import claimed_processor
+from netwarp.execute.processors import claimed_processors
 from netwarp.execute.single import Cancelled, RunSpec, changed, execute_spec
 from netwarp.store.errors import StoreError, store_errors
 
@@ -83,10 +83,10 @@ def make_run(spec: RunSpec, engine: EngineSpec, study: str) -> RemoteResult:
         raise EngineError(changed(others))
     with (
         scratch(RUNS) as path,
-        claimed_processor() as cpu,
+        claimed_processors(spec.cpus) as cpus,
     ):
         try:
-            outcome = execute_spec(spec, found, path, cpu, _cancelled[study])
+            outcome = execute_spec(spec, found, path, cpus, _cancelled[study])
         except Cancelled:
             return RemoteResult(None, {})
         return RemoteResult(outcome, pack(path))

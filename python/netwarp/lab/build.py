@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from netwarp.flows import kind_of
+from netwarp.lab.division import Division
 from netwarp.lab.exec import empty_lab, with_command
 from netwarp.lab.flow_routes import build_flow_routes
 from netwarp.lab.flows import build_flows
@@ -67,6 +68,7 @@ def _network_lab(
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, seed, burst_ns=BURST_NS if real_time else 0, devices=devices)
     flows = build_flows(network, sizes, seed)
+    division = Division.of(network, sizes) if scenario.run.cpus > 1 and not real_time else None
     return Lab(
         format=LAB_FORMAT,
         seed=seed,
@@ -75,7 +77,7 @@ def _network_lab(
         machine=LabMachine(sysctl={} if real_time else MACHINE, open_files=OPEN_FILES),
         modules=tuple(_module(module) for module in scenario.loaded_modules),
         wire=LabWires(sysctl=WIRE),
-        nodes=tuple(_nodes(network, sizes, seed, real_time)),
+        nodes=tuple(_nodes(network, sizes, seed, real_time, division)),
         links=with_planned_flows(links, flows),
         routes=tuple(build_routes(network, check)),
         flow_routes=tuple(build_flow_routes(network, sizes, flows)),
@@ -88,6 +90,7 @@ def _network_lab(
             captures=tuple(_captures(scenario, links)),
             kept_bytes=scenario.run.keep,
         ),
+        parts=division.parts if division else None,
     )
 
 
@@ -109,7 +112,9 @@ def _module(module: Module) -> LabModule:
     )
 
 
-def _nodes(network: NetworkGraph, sizes: Sizes, seed: int, real_time: bool) -> Iterator[LabNode]:
+def _nodes(
+    network: NetworkGraph, sizes: Sizes, seed: int, real_time: bool, division: Division | None
+) -> Iterator[LabNode]:
     """The nodes with all their sysctls."""
     scenario = network.scenario
     for name, node in scenario.nodes.items():
@@ -119,7 +124,13 @@ def _nodes(network: NetworkGraph, sizes: Sizes, seed: int, real_time: bool) -> I
         nat = build_nat(network, name, seed)
         mptcp = build_mptcp(network, name, {flow: sizes.ways(flow) for flow in scenario.flows})
         yield LabNode(
-            name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time, nat=nat, mptcp=mptcp
+            name=name,
+            forward=node.forward,
+            sysctl=sysctl,
+            syscall_ns=node.syscall_time,
+            nat=nat,
+            mptcp=mptcp,
+            part=division.part_of[name] if division else 0,
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from netwarp.common.scratch import RUNS, scratch
 from netwarp.engines import Engine, EngineError, Outcome
-from netwarp.execute.processors import claimed_processor
+from netwarp.execute.processors import claimed_processors
 from netwarp.execute.single import job_of
 from netwarp.plan import make_plan
 from netwarp.policy import STATE_BYTES, Action, State, read_state, write_action
@@ -70,11 +70,11 @@ class BackgroundRun:
 
     def _execute(self) -> None:
         try:
-            with self._theirs, scratch(RUNS) as place, claimed_processor() as cpu:
+            with self._theirs, scratch(RUNS) as place, claimed_processors(1) as cpus:
                 job = replace(job_of(self._run, self._engine), time_limit_s=PATIENT_S, caller=self._theirs.fileno())
                 directory = place / "run"
                 directory.mkdir()
                 write_json(directory / "run.json", {"id": job.id, "seed": job.seed, "lab": job.lab.as_json()})
-                self._outcome = self._engine.run(job, directory, cpu, self._cancelled)
+                self._outcome = self._engine.run(job, directory, cpus, self._cancelled)
         except Exception as error:  # `next_state` raises it: the thread has no other way to report a failure
             self._outcome = error

@@ -133,7 +133,7 @@ class HostEngine:
             found.append(_AS_ROOT)
         return found
 
-    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    def run(self, job: Job, directory: Path, cpus: Sequence[int], cancelled: threading.Event) -> Outcome:
         """Run the lab to its end; see `Engine.run`. The lab has all processors, as nodes of a real network would."""
         if missing := [str(path) for path in job.read if not path.exists()]:
             return Outcome(

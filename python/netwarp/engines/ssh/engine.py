@@ -204,7 +204,7 @@ class SshEngine:
             finally:
                 _each(sessions, Session.close)
 
-    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    def run(self, job: Job, directory: Path, cpus: Sequence[int], cancelled: threading.Event) -> Outcome:
         """Run the lab to its end on all its machines; see `Engine.run`."""
         begin = time.monotonic()
         try:

@@ -12,6 +12,7 @@ from typing import cast
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from netwarp.engines.accounts import merged_account, planned_end_ns
 from netwarp.engines.ssh.clocks import NodeClock
 from netwarp.engines.supervisor import OUTCOME
 from netwarp.lab_format.model import Lab, LabFlow
@@ -158,7 +159,7 @@ def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]
         ends = [(found[node].get(flow_id), nodes[node].clock) for node in (flow.from_, flow.to) if node in nodes]
         rows = [_own_times(row, clock, flow) for row, clock in ends if row is not None]
         if rows:
-            merged.append(_merged(rows, flow))
+            merged.append(merged_account(rows, flow))
     return merged
 
 
@@ -166,20 +167,9 @@ def _own_times(row: AccountRow, clock: NodeClock, flow: LabFlow) -> AccountRow:
     """Convert a row's times to the common clock; a planned end is one already."""
     if row["connect_ns"] is not None:
         row["connect_ns"] = clock.common_ns(row["connect_ns"])
-    if row["end_ns"] != _planned_end(flow):
+    if row["end_ns"] != planned_end_ns(flow):
         row["end_ns"] = clock.common_ns(row["end_ns"])
     return row
-
-
-def _planned_end(flow: LabFlow) -> int:
-    return flow.start_ns + flow.duration_ns
-
-
-def _merged(rows: Sequence[AccountRow], flow: LabFlow) -> AccountRow:
-    known = [{name: cell for name, cell in row.items() if cell is not None} for row in rows]
-    row: dict[str, object] = {**dict.fromkeys(FLOWS.schema.names), **known[-1], **known[0]}
-    ends = [other["end_ns"] for other in rows if other["end_ns"] != _planned_end(flow)]
-    return cast(AccountRow, row | {"end_ns": ends[0] if ends else _planned_end(flow)})
 
 
 def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:

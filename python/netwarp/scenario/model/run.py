@@ -92,6 +92,16 @@ class RunOptions(Model):
         refused=["100MB"],
         default=2**30,
     )
+    cpus: int = about(
+        "The number of CPUs that one run uses, up to 16. With more than one the network is divided between as many "
+        "kernels, where links have a delay ([parallel.md](parallel.md)). Many runs use all CPUs without this.",
+        2,
+        refused=[0, 17, "2"],
+        default=1,
+        ge=1,
+        le=16,
+        strict=True,
+    )
     tuner: Name = about(
         "Which of the scenario's tuners is used; `default` means none.", "big", refused=["none"], default="default"
     )

@@ -21,7 +21,9 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/netwarp_join.h>
+#include <linux/proc_fs.h>
 #include <linux/reboot.h>
+#include <linux/seq_file.h>
 #include <linux/skbuff.h>
 #include <linux/version.h>
 #include <netwarp_os.h>
@@ -148,7 +150,8 @@ void netwarp_send_over(u32 part, u32 ifindex, u64 due_ns, const struct sk_buff *
 	u32 i;
 
 	if (due_ns < ktime_to_ns(window_end))
-		panic("netwarp: a frame would come to another part of the network %lld ns before the window ends (%lld; now %lld; %u to %u)", ktime_to_ns(window_end) - due_ns, ktime_to_ns(window_end), ktime_get_ns(), ifindex, part);
+		panic("netwarp: a frame of interface %u would come to another part of the network %lld ns before the window ends",
+		      ifindex, ktime_to_ns(window_end) - due_ns);
 	if (skb_has_frag_list(skb))
 		panic("netwarp: a list of frames cannot go to another part of the network");
 	describe(&p, skb);
@@ -281,6 +284,13 @@ static int on_reboot(struct notifier_block *block, unsigned long event, void *da
 	return NOTIFY_DONE;
 }
 
+/* The agent makes sure that this kernel is what it takes it for. */
+static int show_part(struct seq_file *m, void *v)
+{
+	seq_printf(m, "%u %u\n", joined.part, joined.parts);
+	return 0;
+}
+
 static struct notifier_block at_reboot = { .notifier_call = on_reboot };
 
 static int __init netwarp_join_init(void)
@@ -290,6 +300,8 @@ static int __init netwarp_join_init(void)
 	BUILD_BUG_ON(sizeof(struct member) * MOST_PARTS > HEAD_BYTES);
 	if (joined.parts > MOST_PARTS || joined.part >= joined.parts)
 		panic("netwarp: part %u of %u", joined.part, joined.parts);
+	if (!proc_create_single("netwarp_part", 0400, NULL, show_part))
+		return -ENOMEM;
 	members = joined.memory;
 	rings = joined.memory + HEAD_BYTES;
 	register_reboot_notifier(&at_reboot);

@@ -15,9 +15,9 @@
  * the same shape and counts for as much, or windows of TCP would open otherwise.
  */
 #include <linux/etherdevice.h>
-#include <linux/hrtimer.h>
 #include <linux/if_vlan.h>
 #include <linux/init.h>
+#include <linux/interrupt.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/netwarp_join.h>
@@ -25,7 +25,7 @@
 #include <linux/reboot.h>
 #include <linux/seq_file.h>
 #include <linux/skbuff.h>
-#include <linux/version.h>
+#include <linux/time-internal.h>
 #include <netwarp_os.h>
 
 #define MOST_PARTS	16
@@ -63,8 +63,9 @@ static struct member *members;
 static u8 *rings;
 static u64 taken[MOST_PARTS], sent[MOST_PARTS];	/* bytes from and to each other one */
 static u32 windows;			/* that have ended here */
-static struct hrtimer window_timer;
-static ktime_t window_end;
+static u64 window_end;			/* CLOCK_MONOTONIC */
+static u64 ahead;			/* of it is virtual time */
+static struct time_travel_event window_event;
 static netwarp_arrives_t arrives;
 
 u32 netwarp_part(void)
@@ -149,9 +150,9 @@ void netwarp_send_over(u32 part, u32 ifindex, u64 due_ns, const struct sk_buff *
 	u64 at = sent[part];
 	u32 i;
 
-	if (due_ns < ktime_to_ns(window_end))
+	if (due_ns < window_end)
 		panic("netwarp: a frame of interface %u would come to another part of the network %lld ns before the window ends",
-		      ifindex, ktime_to_ns(window_end) - due_ns);
+		      ifindex, window_end - due_ns);
 	if (skb_has_frag_list(skb))
 		panic("netwarp: a list of frames cannot go to another part of the network");
 	describe(&p, skb);
@@ -269,12 +270,30 @@ static void end_window(void)
 	windows++;
 }
 
-static enum hrtimer_restart on_window_end(struct hrtimer *timer)
+static void await_window_end(void)
+{
+	u64 now = netwarp_now(), end = window_end + ahead;
+
+	time_travel_add_event_rel(&window_event, end > now ? end - now : 0);
+}
+
+/* A softirq, as the timers of wires are. */
+static void on_softirq(struct tasklet_struct *t)
 {
 	end_window();
-	window_end = ktime_add_ns(window_end, joined.window_ns);
-	hrtimer_set_expires(timer, window_end);
-	return HRTIMER_RESTART;
+	window_end += joined.window_ns;
+	await_window_end();
+}
+
+static DECLARE_TASKLET(window_tasklet, on_softirq);
+
+/*
+ * Not a timer of the kernel: others that may be up to so much late (sysctl
+ * net.ipv4.tcp_comp_sack_slack_ns) would expire together with it.
+ */
+static void on_window_end(struct time_travel_event *e)
+{
+	tasklet_schedule(&window_tasklet);
 }
 
 /* What this part of the network does no more, nobody waits for. */
@@ -305,14 +324,10 @@ static int __init netwarp_join_init(void)
 	members = joined.memory;
 	rings = joined.memory + HEAD_BYTES;
 	register_reboot_notifier(&at_reboot);
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
-	hrtimer_init(&window_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
-	window_timer.function = on_window_end;
-#else
-	hrtimer_setup(&window_timer, on_window_end, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
-#endif
-	window_end = ktime_add_ns(ktime_get(), joined.window_ns);
-	hrtimer_start(&window_timer, window_end, HRTIMER_MODE_ABS_PINNED_SOFT);
+	ahead = netwarp_now() - ktime_get_ns();
+	window_end = ktime_get_ns() + joined.window_ns;
+	time_travel_set_event_fn(&window_event, on_window_end);
+	await_window_end();
 	return 0;
 }
 late_initcall(netwarp_join_init);

@@ -84,8 +84,11 @@ def obstacles(scenario: Scenario) -> Iterator[str]:
         yield "changes that wait for a state of a flow happen in one kernel"
     if scenario.tuner is not None and scenario.tuner.program is not None:
         yield "a network with programs that tune it has one kernel"
-    if others := sorted({flow.tool for flow in scenario.flows.values() if not kind_of(flow.tool).built_in}):
-        yield f"flows of programs ({', '.join(others)}) have one kernel"
+    kinds = {flow.tool: kind_of(flow.tool) for flow in scenario.flows.values()}
+    if programs := sorted(tool for tool, kind in kinds.items() if not kind.built_in):
+        yield f"flows of programs ({', '.join(programs)}) have one kernel"
+    if any(kind.subflows for kind in kinds.values()):
+        yield "what an application gets of several subflows is recorded in one kernel"
     network = NetworkGraph(scenario)
     try:
         Division.of(network, Sizes(scenario, network))

@@ -18,7 +18,6 @@ from bench import (
     comparisons,
     growth,
     guests,
-    halves,
     host,
     inference,
     kernels,
@@ -27,6 +26,7 @@ from bench import (
     modules,
     open_loop,
     pages,
+    parts,
     planted,
     runs,
     shipped,
@@ -38,7 +38,7 @@ from bench.row import MEASURES, Row
 
 MODULES = (
     advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
-    open_loop, studies, shipped, host, inference, simulator, learning, halves
+    open_loop, studies, shipped, host, inference, simulator, learning, parts
 )  # fmt: skip
 """Importing each module has put its measures into `MEASURES`; they are made in this order."""
 

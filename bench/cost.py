@@ -21,13 +21,13 @@ from netwarp.common.platforms import processor
 from netwarp.store.files import write_text
 from netwarp.store.result import open_result
 
-from bench import halves, scenarios
+from bench import parts, scenarios
 from bench.command import used
 
 MEASURED = Path(__file__).parents[1] / "docs/measured/cost.json"
 _RUN = ("--no-plots", "--jobs", "1")
-_HALVES = "halves"
-"""The word for the bound of two kernels, which is not a curve."""
+_PARTS = "parts"
+"""The word for one run on two CPUs, which is not a curve."""
 _RESULT = "RESULT"
 """The result of a command over runs, among its words."""
 
@@ -119,11 +119,11 @@ MADE = 5
 
 @dataclass(frozen=True)
 class Costs:
-    """The measurements: the machine, the points of each curve by size, and the bound of two kernels."""
+    """The measurements: the machine, the points of each curve by size, and one run on two CPUs."""
 
     machine: str
     curves: Mapping[str, Mapping[int, Point]]
-    halves: halves.Bound | None = None
+    parts: parts.Gain | None = None
 
 
 def load() -> Costs:
@@ -134,7 +134,12 @@ def load() -> Costs:
     curves = {
         name: {int(size): Point(**point) for size, point in points.items()} for name, points in data["curves"].items()
     }
-    return Costs(data["machine"], curves, halves.Bound(**data["halves"]) if data["halves"] else None)
+    return Costs(data["machine"], curves, _gain(data["parts"]) if data["parts"] else None)
+
+
+def _gain(data: Mapping[str, Mapping[str, Sequence[float]]]) -> parts.Gain:
+    pairs = {name: {of: (two[0], two[1]) for of, two in pair.items()} for name, pair in data.items()}
+    return parts.Gain(**{name: parts.Pair(**pair) for name, pair in pairs.items()})
 
 
 def save(costs: Costs) -> None:
@@ -156,7 +161,7 @@ def asked(words: Sequence[str], costs: Costs) -> Iterator[tuple[Curve, int]]:
     for word in words:
         name, _, size = word.partition("=")
         if name not in known or (size and not size.isdecimal()):
-            raise ValueError(f"{word}: give CURVE or CURVE=SIZE, of {', '.join(known)}, or {_HALVES}")
+            raise ValueError(f"{word}: give CURVE or CURVE=SIZE, of {', '.join(known)}, or {_PARTS}")
         yield from ((known[name], one) for one in ([int(size)] if size else known[name].sizes))
     if not words:
         yield from ((one, size) for one in CURVES for size in one.sizes if size not in costs.curves.get(one.name, {}))
@@ -166,7 +171,7 @@ def with_point(costs: Costs, curve: Curve, size: int, point: Point) -> Costs:
     """The measurements with one more, in the order of `CURVES` and of sizes."""
     points = {**costs.curves.get(curve.name, {}), size: point}
     curves = {**costs.curves, curve.name: dict(sorted(points.items()))}
-    return Costs(costs.machine, {one.name: curves[one.name] for one in CURVES if one.name in curves}, costs.halves)
+    return Costs(costs.machine, {one.name: curves[one.name] for one in CURVES if one.name in curves}, costs.parts)
 
 
 def main(words: Sequence[str]) -> int:
@@ -178,7 +183,7 @@ def main(words: Sequence[str]) -> int:
     if costs.machine != machine():
         sys.stderr.write(f"{MEASURED} has points of another machine ({costs.machine}); remove it to measure all\n")
         return 1
-    named = [word for word in words if word != _HALVES]
+    named = [word for word in words if word != _PARTS]
     try:
         todo = list(asked(named, costs)) if named or not words else []
     except ValueError as error:
@@ -197,8 +202,8 @@ def main(words: Sequence[str]) -> int:
             sys.stdout.flush()
             costs = with_point(load(), curve, size, point)
             save(costs)
-        if _HALVES in words or (not words and costs.halves is None):
-            costs = Costs(costs.machine, costs.curves, halves.bound(Path(place)))
+        if _PARTS in words or (not words and costs.parts is None):
+            costs = Costs(costs.machine, costs.curves, parts.gain(Path(place)))
             save(costs)
     draw(costs, MEASURED.with_suffix(""))
     return 1 if failed else 0

@@ -30,15 +30,17 @@ def _tables(costs: Costs) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for curve in CURVES[MADE:]:
         yield from _rows(costs, curve)
-    if costs.halves is not None:
+    if costs.parts is not None:
         yield ""
-        yield "| one run on two kernels | |"
-        yield "|---|---|"
-        yield f"| CPU of the engine for the whole network | {costs.halves.whole_s:.2f} s |"
-        yield f"| for either half | {costs.halves.first_s:.2f} s and {costs.halves.second_s:.2f} s |"
-        yield f"| bound: the whole over the larger half | {costs.halves.gain:.2f}× |"
-        yield f"| a round trip between two processes | {costs.halves.round_trip_s * 1e6:.1f} µs |"
-        yield f"| {costs.halves.windows:,} of them, one for each 10 ms | {costs.halves.waiting_s * 1e3:.1f} ms |"
+        yield "| one run, medians of three | one kernel | two kernels | gain |"
+        yield "|---|---|---|---|"
+        for what, pair in (
+            ("without records of packets", costs.parts.sampled),
+            ("with exact records", costs.parts.exact),
+        ):
+            for name, (one, two) in (("machines", pair.machines_s), ("command", pair.command_s)):
+                yield f"| real seconds of the {name}, {what} | {one:.2f} | {two:.2f} | {one / two:.2f}× |"
+            yield f"| CPU seconds of the kernels, {what} | {pair.cpu_s[0]:.2f} | {pair.cpu_s[1]:.2f} | |"
 
 
 def _rows(costs: Costs, curve: Curve) -> Iterator[str]:

@@ -21,7 +21,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of measurements, for one curve that costs nothing to measure."""
     monkeypatch.setattr(cost, "MEASURED", tmp_path / "cost.json")
     monkeypatch.setattr(cost, "CURVES", (LINEAR,))
-    monkeypatch.setattr("bench.halves.bound", lambda _: None)
+    monkeypatch.setattr("bench.parts.gain", lambda _: None)
     monkeypatch.setattr(cost_figure, "draw", lambda *_: [])
     return tmp_path / "cost.json"
 
@@ -56,7 +56,7 @@ def test_measurements_of_another_machine_and_unknown_curves_are_refused(
 ) -> None:
     for word in ("nonsense", "linear=many"):
         assert cost.main([word]) == 2
-        assert f"{word}: give CURVE or CURVE=SIZE, of linear, or halves" in capsys.readouterr().err
+        assert f"{word}: give CURVE or CURVE=SIZE, of linear, or parts" in capsys.readouterr().err
     assert not measured.exists()
     cost.save(Costs("another, 64 CPUs", {}))
     assert cost.main([]) == 1

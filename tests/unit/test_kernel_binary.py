@@ -64,7 +64,7 @@ def test_another_kernel_than_was_built_is_refused(engine: UmlEngine, tmp_path: P
             use()
         assert "`netwarp kernel build`" in str(caught.value)
     job = Job("id", 1, Lab(duration_ns=1, flows=()), 1 << 20, 1.0, tmp_path)
-    outcome = engine.run(job, tmp_path, None, threading.Event())
+    outcome = engine.run(job, tmp_path, (), threading.Event())
     assert outcome.status == "failed"
     assert "`netwarp kernel build`" in str(outcome.reason)
 

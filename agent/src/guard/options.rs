@@ -62,8 +62,8 @@ pub struct Options {
     /// A descriptor of this process for each program of the host that decides a congestion control
     #[arg(long = "program")]
     pub programs: Vec<RawFd>,
-    /// What joins the machine to those of the network's other parts, for its kernel (netwarp_join() in
-    /// arch/um/os-Linux/netwarp.c): the descriptor of this process whose memory they share, and five numbers
+    /// Joins the machine to those of the network's other parts (netwarp_join() in arch/um/os-Linux/netwarp.c): the
+    /// descriptor of this process whose memory they share, and five numbers
     #[arg(long)]
     pub join: Option<String>,
     /// Write exact records

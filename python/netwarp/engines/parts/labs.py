@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from netwarp.lab_format.model import Lab, LabParts
 
 _HEAD_BYTES = 8192
-"""What precedes the rings: keep in sync with HEAD_BYTES of arch/um/kernel/netwarp_join.c."""
+"""The bytes before the rings: keep in sync with HEAD_BYTES of arch/um/kernel/netwarp_join.c."""
 
 
 def nodes_of(lab: Lab, part: int) -> set[str]:
@@ -41,7 +41,7 @@ class SharedMemory:
     parts: LabParts
 
     def argument(self, part: int) -> str:
-        """What joins the kernel of a part, for the agent's guard: see netwarp_join() in arch/um/os-Linux/netwarp.c."""
+        """The guard's option `--join` for a part: see netwarp_join() in arch/um/os-Linux/netwarp.c."""
         parts = self.parts
         return f"{self.descriptor} {self.size} {part} {parts.count} {parts.window_ns} {parts.ring_bytes}"
 

@@ -114,7 +114,7 @@ def _run(place: Path, text: str, cpus: int, *arguments: str) -> RunDir:
 
 
 def _rows(run: RunDir, table: str) -> pl.DataFrame:
-    """The rows of a table in an order of their own, with five-tuples in place of their numbers."""
+    """The rows of a table, sorted, with five-tuples in place of their numbers."""
     rows = run.scan(table).collect()
     if "tuple_id" in rows.columns and table != "tuples":
         rows = rows.join(run.scan("tuples").collect(), on="tuple_id", how="left")
@@ -182,7 +182,12 @@ def _kernels(command: int) -> list[int]:
             yield from map(int, path.read_text().split())
 
     guards = list(children(command))
-    return [kernel for guard in guards for kernel in children(guard) if (Path(f"/proc/{kernel}/exe").resolve().name == "linux")]
+    return [
+        kernel
+        for guard in guards
+        for kernel in children(guard)
+        if (Path(f"/proc/{kernel}/exe").resolve().name == "linux")
+    ]
 
 
 def test_when_one_kernel_dies_the_run_fails_and_nothing_is_left(tmp_path: Path) -> None:

@@ -40,9 +40,7 @@ impl Lab {
     pub fn recorded_ends(&self) -> impl Iterator<Item = &End> {
         let own = self.parts.as_ref().map(|parts| parts.own);
         let is_own = move |end: &&End| {
-            own.is_none()
-                || self.part_of(&end.node) == own
-                || self.part_beyond(end) == own
+            own.is_none() || self.part_of(&end.node) == own || self.part_beyond(end) == own
         };
         self.links.iter().flat_map(|link| &link.ends).filter(is_own)
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,14 +45,18 @@ _NEVER = np.iinfo(np.int64).max - 1
 def merge(parts: Sequence[Path], lab: Lab, directory: Path) -> None:
     """Write the records of all parts, which are in these directories, as those of one run. Raises StoreError."""
     numbers = _merged_tuples(parts, directory)
-    for table in TABLES.values():
+
+    def write(table: Table) -> None:
         paths = [part / table.file for part in parts]
         if table in (TUPLES, FLOWS) or not any(path.exists() for path in paths):
-            continue
+            return
         if table in (INTERFACES, WIRES):
             _write_sums(table, paths, directory / table.file)
         else:
             _write_in_order(table, paths, numbers, directory / table.file)
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(write, TABLES.values()))
     write_stream(directory / FLOWS.file, FLOWS, cast(list[Row], list(_accounts(parts, lab))))
     for part in parts:
         _keep_files(part, directory)

@@ -36,6 +36,10 @@ def debug() -> Kernel:
         ("three-node-builtin", ["--case", "bwNORMAL+impairments_10_bbr_fq", "--seeds", "1"]),
         ("mitigate", ["--case", "RED", "--case", "CAKE"]),
         ("mobile", ["--set", "duration=10s"]),
+        (
+            "bufferbloat",
+            ["--set", "duration=5s", "--set", "run.cpus=2", "--set", "links.bottleneck.queue=pfifo limit 100"],
+        ),
         ("l4s", ["--set", "duration=5s", "--set", "warmup=2s"]),
     ],
 )

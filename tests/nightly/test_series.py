@@ -21,7 +21,7 @@ UNNAMED = {"6.1": "what_remains_of_a_closed_connection or what_checksums_drop"}
 """Drops with a reason in 6.12 for which a series has none (SKB_DROP_REASON_NOT_SPECIFIED)."""
 MOVED = {"7.2": ["flow.cwnd_pkts_first_peak of bulk, flows.bulk.cc = reno"]}
 """Expectations of bufferbloat that hold on 6.12 alone (docs/kernel-6.12-7.2.md says why)."""
-TESTS = ["drops", "kills", "time", "segments", "modules", "theory_labs", "chance"]
+TESTS = ["divided_runs", "drops", "kills", "time", "segments", "modules", "theory_labs", "chance"]
 TESTS += ["devices", "device_changes", "device_chance", "device_plans", "device_rings", "device_traces"]
 NEWER = ["exec_waiting", "exec_clock", "exec_programs", "exec_memory"]
 """Tests of programs that run in the stub, which 6.1 has not."""

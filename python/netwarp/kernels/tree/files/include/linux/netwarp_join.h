@@ -17,6 +17,6 @@ typedef void (*netwarp_arrives_t)(u32 ifindex, u64 due_ns, struct sk_buff *skb, 
 
 u32 netwarp_part(void);
 void netwarp_send_over(u32 part, u32 ifindex, u64 due_ns, const struct sk_buff *skb);
-int netwarp_hear(netwarp_arrives_t arrives);
+void netwarp_hear(netwarp_arrives_t arrives);
 
 #endif

@@ -3,10 +3,9 @@
  * netwarp: several kernels that are one network, each on a processor of its own
  * (NETWARP_JOIN). Each builds the whole network and runs a part of its nodes.
  *
- * Between nodes of different parts there is only delay, and no link there has
- * less than one window. So what a kernel sends in a window arrives in none
- * before the next: K. M. Chandy and J. Misra, 1979, with windows in place of
- * their messages. At the end of each window a kernel waits for the others to
+ * Every link between two parts has a delay of one window at least. So what a
+ * kernel sends in a window arrives after it: K. M. Chandy and J. Misra, 1979,
+ * with windows in place of their messages. At the end of each window a kernel waits for the others to
  * come there, too, and takes over the frames that they have sent in it, in the
  * order of their parts, in which they have left. So what each kernel does depends
  * on virtual time alone, and not on which of them the host lets run first.
@@ -32,7 +31,7 @@
 #define HEAD_BYTES	8192	/* of the memory: `struct member` of each part */
 #define OVER		0x7fffffffU
 
-/* What all kernels see of one; on a line of the cache that no other writes. */
+/* What all kernels see of one, on lines of the cache that no other writes. */
 struct member {
 	u32 windows;		/* that it has ended; OVER: it does nothing more */
 	u32 pad;
@@ -74,10 +73,10 @@ u32 netwarp_part(void)
 }
 EXPORT_SYMBOL_GPL(netwarp_part);
 
-int netwarp_hear(netwarp_arrives_t hears)
+/* The driver of the devices; NULL: it goes. */
+void netwarp_hear(netwarp_arrives_t hears)
 {
 	arrives = hears;
-	return 0;
 }
 EXPORT_SYMBOL_GPL(netwarp_hear);
 
@@ -230,7 +229,7 @@ static struct sk_buff *made(const struct passage *p, const u8 *ring, u64 at)
 	return skb;
 }
 
-/* Whoever has sent it keeps what it shares until it is acknowledged: a node that forwards it copies its head. */
+/* The sender keeps what it shares until this is acknowledged, so that a node that forwards it copies its head. */
 static struct sk_buff *twin_of(struct sk_buff *skb, const struct passage *p)
 {
 	return p->shared ? skb_clone(skb, GFP_ATOMIC) : NULL;

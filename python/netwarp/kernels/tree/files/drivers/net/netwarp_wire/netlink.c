@@ -323,14 +323,17 @@ static int __init wire_init(void)
 
 	if (err)
 		return err;
-	err = wire_listen() ?: rtnl_link_register(&wire_link_ops);
+	err = rtnl_link_register(&wire_link_ops);
 	if (err)
 		unregister_netdevice_notifier(&wire_notifier);
+	else
+		wire_listen(true);
 	return err;
 }
 
 static void __exit wire_exit(void)
 {
+	wire_listen(false);
 	rtnl_link_unregister(&wire_link_ops);
 	unregister_netdevice_notifier(&wire_notifier);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * netwarp: a wire between parts of a network that are in different kernels
- * (netwarp_join.c). Each kernel has both devices. The one whose node is
- * here serialises its frames, which travel to the other kernel; there the same device
- * stands in for it: its node sends nothing, and what comes is on its way to the peer.
+ * (netwarp_join.c). Each kernel has both devices. The one whose node is here
+ * serialises its frames, which go to the other kernel. There the same device
+ * stands in for it: what comes travels on it to its peer, whose node is there.
  */
 #include <linux/netdevice.h>
 #include <linux/netwarp_join.h>
@@ -93,7 +93,7 @@ void wire_part(struct wire *w)
 	}
 }
 
-int wire_listen(void)
+void wire_listen(bool listens)
 {
-	return netwarp_hear(wire_arrives);
+	netwarp_hear(listens ? wire_arrives : NULL);
 }

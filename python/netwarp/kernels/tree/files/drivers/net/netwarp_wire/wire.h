@@ -207,7 +207,7 @@ bool wire_stands_in(const struct wire *w);
 void wire_send_over(struct wire *w, struct sk_buff *skb);
 void wire_join(struct wire *w, u32 part);
 void wire_part(struct wire *w);
-int wire_listen(void);
+void wire_listen(bool listens);
 
 /* device.c */
 void wire_lose(struct wire *w, struct sk_buff *skb);

@@ -56,11 +56,12 @@ impl Lab {
         found.map(|one| one.part)
     }
 
-    /// The part in which the other end of a link is, if its ends are in different ones.
+    /// The part in which the other end of a link is, if this machine runs only one of its two nodes.
     pub fn part_beyond(&self, end: &End) -> Option<u32> {
-        let (own, peer) = self.ends(end.index).ok()?;
-        let beyond = self.part_of(&peer.node);
-        beyond.filter(|_| beyond != self.part_of(&own.node))
+        let (_, peer) = self.ends(end.index).ok()?;
+        let parts = [self.part_of(&end.node), self.part_of(&peer.node)];
+        let own = self.parts.as_ref().map(|parts| parts.own);
+        parts[1].filter(|_| parts[0] != parts[1] && parts.contains(&own))
     }
 
     /// The end with this interface.

@@ -116,6 +116,7 @@ VALUES: dict[str, TOML] = {
     "RunOptions.memory": ("", "512M"),
     "RunOptions.keep": ("", "512M"),
     "RunOptions.time_limit": ("", "5s"),
+    "RunOptions.cpus": ("", "2"),
     "RunOptions.read": ("", '["/usr"]'),
     "Record.exact": ("", "false"),
     "Record.sample": ("", "3ms"),

@@ -100,7 +100,7 @@ def test_the_example_has_every_form_of_every_field() -> None:
         _see(change, definitions["LabFlowChange"], definitions, seen, "LabFlowChange")
     for option in (option for flow in lab["flows"] for option in flow["sockets"]):
         _see(option, definitions["LabSocketOption"], definitions, seen, "LabSocketOption")
-    _see({**lab, "exec": None}, schema(), definitions, seen, "Lab")
+    _see({**lab, "exec": None, "parts": None}, schema(), definitions, seen, "Lab")
     unlimited = {**lab["exec"], **dict.fromkeys(("rate_bps", "node", "input", "pace"))}
     _see({**lab, "exec": unlimited}, schema(), definitions, seen, "Lab")
     for name, definition in {"Lab": schema(), **definitions}.items():

@@ -203,7 +203,7 @@ def _keep_files(part: Path, directory: Path) -> None:
         target = directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if str(name) == CONSOLE:
-            with target.open("ab") as console:
-                console.write(path.read_bytes())
+            before = target.read_bytes() if target.exists() else b""
+            target.write_bytes(before + path.read_bytes())
         else:
             shutil.move(path, target)

@@ -143,7 +143,7 @@ def test_rows_are_in_order_of_time(runs: dict[int, RunDir], cpus: int) -> None:
 
 
 def _captured(path: Path) -> list[tuple[int, ...]]:
-    """Time, lengths and destination of each packet in a capture: TCP's sequence numbers begin where a kernel's key says."""
+    """The time, the lengths and the headers below TCP of each packet: sequence numbers begin where a kernel's key says."""
     content, at = path.read_bytes(), 24
     found = []
     while at < len(content):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import struct
@@ -143,12 +144,13 @@ def test_rows_are_in_order_of_time(runs: dict[int, RunDir], cpus: int) -> None:
 
 
 def _captured(path: Path) -> list[tuple[int, ...]]:
-    """The time, the lengths and the headers below TCP of each packet: sequence numbers begin where a kernel's key says."""
+    """The time, lengths and Ethernet header of each packet: TCP's sequence numbers and IP's begin where a kernel's key
+    says."""
     content, at = path.read_bytes(), 24
-    found = []
+    found: list[tuple[int, ...]] = []
     while at < len(content):
         head = struct.unpack_from("<IIII", content, at)
-        found.append((*head, *content[at + 16 : at + 16 + 34]))
+        found.append((*head, *content[at + 16 : at + 16 + 14]))
         at += 16 + head[2]
     return found
 
@@ -191,8 +193,9 @@ def _kernels(command: int) -> list[int]:
     """The kernels that a command has started: children of its guards."""
 
     def children(pid: int) -> Iterator[int]:
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            yield from map(int, path.read_text().split())
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            for task in os.listdir(f"/proc/{pid}/task"):
+                yield from map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
 
     guards = list(children(command))
     return [

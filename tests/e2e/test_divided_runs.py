@@ -194,8 +194,8 @@ def _kernels(command: int) -> list[int]:
 
     def children(pid: int) -> Iterator[int]:
         with contextlib.suppress(OSError):  # it has ended meanwhile
-            for task in os.listdir(f"/proc/{pid}/task"):
-                yield from map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                yield from map(int, (task / "children").read_text().split())
 
     guards = list(children(command))
     return [

@@ -57,10 +57,8 @@ class RunDir:
         run = read_json(self.path / "run.json")
         if "lab" not in run:
             run["lab"] = read_json(self.path / "lab.json")
-        if self.written_lab is not None:
-            run["lab"] = self.written_lab
         run.setdefault("id", self.path.name)
-        return checked(run, RunDocument, self.path / "run.json")
+        return checked({**run, "lab": self.written_lab or run["lab"]}, RunDocument, self.path / "run.json")
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty or cut-short files are not errors."""

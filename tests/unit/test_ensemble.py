@@ -1,5 +1,7 @@
 """Statistics of runs that differ by their seed: intervals with the stated coverage, and omitted runs."""
 
+from math import comb
+
 import numpy as np
 import polars as pl
 import pytest
@@ -48,6 +50,14 @@ def test_the_interval_covers_the_median_as_it_says(n: int) -> None:
 def test_few_runs_have_the_widest_interval_and_say_how_sure_it_is(n: int) -> None:
     assert median_rank(n) == 1
     assert median_coverage(n, 1) == 1 - 2 ** (1 - n) < 0.95
+
+
+@pytest.mark.parametrize("n", [6, 7, 20, 101, 2000])
+def test_the_rank_is_the_highest_that_covers_enough(n: int) -> None:
+    """By the sum of binomial coefficients, each computed by itself."""
+    rank = median_rank(n)
+    covers = [float(1 - 2 * sum(comb(n, below) for below in range(k)) / 2**n) for k in (rank, rank + 1)]
+    assert covers[0] == median_coverage(n, rank) >= 0.95 > covers[1]
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def faulty(_run: object) -> None:
 def test_a_fault_fails_the_run_that_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path)
     monkeypatch.setattr(conclusion, "compute_metrics", faulty)
-    outcome = conclusion._analysed(tmp_path, Outcome(RunStatus.OK, None, {}))
+    outcome = conclusion._analysed(RunDir(tmp_path), Outcome(RunStatus.OK, None, {}))
     assert outcome.status == "failed"
     assert str(outcome.reason).startswith("internal error while it was analysed: KeyError: 'nobody thought of this'")
     assert "Traceback" in (tmp_path / LOG).read_text()

@@ -7,16 +7,19 @@ import json
 import pickle
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 from netwarp.flows import KINDS
 from netwarp.lab import build_lab
+from netwarp.lab_format import model
 from netwarp.lab_format.model import LabFlow, read_lab
 from netwarp.lab_format.objects import is_found, is_spread, spelt
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario, shipped_scenarios
 from netwarp.scenario.load.loader import load_scenario
+from netwarp.store.rundir import RunDir
 from pydantic import TypeAdapter, ValidationError
 from test_load import EVERYTHING
 
@@ -174,3 +177,15 @@ def test_a_loss_is_one_that_netem_has(loss: dict[str, Any], fits_: bool) -> None
         assert not fits_
     else:
         assert fits_
+
+
+def test_a_lab_that_has_just_been_written_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = build_lab(make_plan(parse_scenario(EVERYTHING)).runs[0])
+    (tmp_path / "run.json").write_text(json.dumps({"id": "r", "lab": lab.as_json()}))
+    loaded = RunDir(tmp_path)
+    assert loaded.lab == lab
+    monkeypatch.setattr(model, "lab_reader", lambda: pytest.fail("loaded"))
+    written = RunDir(tmp_path, lab)
+    assert written.lab is lab
+    assert (written.description, written.network) == (loaded.description, loaded.network)
+    assert (written, hash(written)) == (loaded, hash(loaded))

@@ -140,6 +140,24 @@ print(start(["env"]).communicate()[0].decode())
 
 
 @pytest.mark.slow
+def test_settings_of_polars_allocator_are_not_those_of_other_programs() -> None:
+    code = """
+import os
+from netwarp import cli
+from netwarp.engines.supervisor import start
+cli._prepare_loading()
+import polars
+print(os.environ["_RJEM_MALLOC_CONF"])
+print(start(["env"]).communicate()[0].decode())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own, *seen = done.stdout.splitlines()
+    assert "background_thread:true" in own
+    assert any(line.startswith("PATH=") for line in seen)
+    assert not any("_RJEM_MALLOC_CONF" in line for line in seen)
+
+
+@pytest.mark.slow
 def test_a_page_without_figures_loads_no_library_that_draws() -> None:
     code = "import sys, netwarp.report.page, netwarp.report.tables, netwarp.steps.evaluation; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

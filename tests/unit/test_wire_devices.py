@@ -186,6 +186,18 @@ def test_plans_need_a_device_and_hold_for_a_whole_run(found: str) -> None:
         parse_scenario(changed)
 
 
+@pytest.mark.parametrize("found", ["loss", "duplicate", "reorder"])
+def test_a_plan_for_a_time_after_the_run_is_refused(found: str) -> None:
+    length = parse_scenario(bottleneck()).duration
+    until = f"{length + SECOND}ns"
+    assert parse_scenario(bottleneck(f'{found} = "from {length - 1}ns to {until}"'))
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(bottleneck(f'{found} = {{ reverse = "from {length}ns to {until}" }}'))
+    (problem,) = refused.value.problems
+    assert problem.where == f"links.bottleneck.{found}"
+    assert problem.message == f"begins at {length // SECOND}s, when the run of {length // SECOND}s is over"
+
+
 def test_a_ring_needs_a_device() -> None:
     with pytest.raises(ScenarioError, match="only a link that is a device has a ring"):
         parse_scenario(bottleneck("ring = 16", NETEM))

@@ -79,10 +79,11 @@ def _prepare_loading() -> None:
     # pydantic would read the metadata of every installed package in search of plug-ins, and netwarp uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # polars' allocator would keep pages that nothing uses, up to 150 MB of them while a long run is read. polars adds
-    # these settings to its default ones when it is loaded. What the user has set stays.
+    # these settings to its default ones when it is loaded. What the user has set stays. Programs of a lab do not
+    # inherit them (engines/supervisor.py).
     os.environ.setdefault("_RJEM_MALLOC_CONF", "background_thread:true,muzzy_decay_ms:0")
     # numpy's linear-algebra library would start a thread for each CPU, which spins while it waits for work, and netwarp
-    # has none for it. This does not change os.environ, which programs of a lab may inherit (engines/supervisor.py).
+    # has none for it. This does not change os.environ, which programs of a lab may inherit.
     if _THREADS not in os.environ:
         os.putenv(_THREADS, "1")
 

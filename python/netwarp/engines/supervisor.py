@@ -23,10 +23,16 @@ _TAIL_LINES = 12
 _CONSOLE_BYTES = 16 << 20
 """The maximum number of bytes that are read from a console."""
 _OUTCOME_BYTES = 1 << 20
+_ALLOCATOR = "_RJEM_MALLOC_CONF"
+"""Settings of polars' allocator in this process: the command line makes some (cli/__init__.py), and polars adds others
+when it is loaded, which is after the first run has begun. A program that is measured must not inherit them."""
 
 
 def start(command: Sequence[str], inherited: Sequence[int] = ()) -> "subprocess.Popen[bytes]":
-    """Start it with the `inherited` descriptors. It ends the run when its standard input is closed."""
+    """Start it with the `inherited` descriptors, and this process's environment without what only this process needs.
+
+    It ends the run when its standard input is closed.
+    """
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -34,7 +40,7 @@ def start(command: Sequence[str], inherited: Sequence[int] = ()) -> "subprocess.
         stderr=subprocess.PIPE,
         start_new_session=True,
         pass_fds=tuple(inherited),
-        env=os.environ,  # without what the command line sets for its own process only (cli/__init__.py)
+        env={name: value for name, value in os.environ.items() if name != _ALLOCATOR},
     )
 
 

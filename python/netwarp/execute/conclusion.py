@@ -17,7 +17,7 @@ from netwarp.analysis.run.validity import first_of, judge
 from netwarp.discovery import Logged, found_network, read_logs
 from netwarp.engines import Job, Outcome
 from netwarp.engines.reports import RunFacts
-from netwarp.lab_format.model import Lab, lab_reader
+from netwarp.lab_format.model import Lab
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room, store_errors
 from netwarp.store.files import is_full, write_json
@@ -38,7 +38,6 @@ _PREPARING = threading.Lock()
 def prepare() -> None:
     """Build what every conclusion uses, once: while the first run is executed, or before its conclusion."""
     with _PREPARING:
-        lab_reader()
         code_digest()
 
 
@@ -53,13 +52,14 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
     logged = _logged(run, job.lab, network)
     found = {**outcome.found, **network, **logged.found}
     outcome = replace(outcome, notes=(*outcome.notes, *logged.notes))
+    run = RunDir(directory, None if found else job.lab)
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)
     if job.lab.has_output and not job.lab.is_session:
         outcome = _with_own_tests(directory, outcome)
     if outcome.status == RunStatus.OK:
-        outcome = _charged(_analysed(directory, outcome), outcome.found.get("duration_ns"))
+        outcome = _charged(_analysed(run, outcome), outcome.found.get("duration_ns"))
     if outcome.status == RunStatus.FAILED or keep == EVERYTHING:
         return _filed(directory, outcome)
     with store_errors(directory, "remove tables of"):
@@ -144,11 +144,10 @@ def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
     return replace(outcome, facts=facts)
 
 
-def _analysed(directory: Path, outcome: Outcome) -> Outcome:
+def _analysed(run: RunDir, outcome: Outcome) -> Outcome:
     """Check the records, write their metrics, and return the outcome with the verdict."""
     try:
-        with contained(directory, StoreError):
-            run = RunDir(directory)
+        with contained(run.path, StoreError):
             verdict = judge(run)
             scores: tuple[str, ...] = ()
             if verdict.status != RunStatus.FAILED:

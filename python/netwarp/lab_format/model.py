@@ -363,5 +363,5 @@ def lab_reader() -> TypeAdapter[Lab]:
 
 
 def read_lab(value: object) -> Lab:
-    """Load a lab from its JSON. Raises ValidationError."""
-    return lab_reader().validate_python(value)
+    """Load a lab from its JSON; a lab is one already. Raises ValidationError."""
+    return value if isinstance(value, Lab) else lab_reader().validate_python(value)

@@ -12,10 +12,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from netwarp.stats.pairs import sums_at
 from netwarp.stats.statistics import CONFIDENCE, MIN_COUNT
 
 Numbers = NDArray[np.float64]
 _EXACT_PAIRS = 1000
+_EXACT_SIGNS = 300
+"""The most differences whose signed ranks are counted, which takes time with the cube of their number."""
 _POWER = 0.8
 _MAX = 1e6
 
@@ -37,29 +40,34 @@ class Shift:
 def paired_shift(differences: Numbers) -> Shift:
     """The median of all averages of two differences (also of each with itself), of at least one difference."""
     n = len(differences)
-    row, column = np.triu_indices(n)
-    averages = np.sort((differences[row] + differences[column]) / 2)
+    ordered = np.sort(differences)
     rank, confidence = _signed_rank(n)
-    return _shift(averages, rank, confidence, float(differences.std(ddof=1)) if n > 1 else float("nan"))
+    sd = float(differences.std(ddof=1)) if n > 1 else float("nan")
+    estimate, low, high = _ends_of(ordered, ordered, np.arange(n), rank)
+    return Shift(estimate / 2, low / 2, high / 2, confidence, sd)
 
 
 def unpaired_shift(one: Numbers, other: Numbers) -> Shift:
     """The median of all differences of a value of `other` and one of `one`, each of at least one value."""
-    differences = np.sort(np.subtract.outer(other, one), axis=None)
     rank, confidence = _rank_sum(*sorted((len(one), len(other))))
     several = len(one) > 1 and len(other) > 1
     sd = sqrt(one.var(ddof=1) + other.var(ddof=1)) if several else float("nan")
-    return _shift(differences, rank, confidence, sd)
+    return Shift(*_ends_of(-one, np.sort(other), np.zeros(len(one), np.intp), rank), confidence, sd)
 
 
-def _shift(ordered: Numbers, rank: int, confidence: float, sd: float) -> Shift:
-    return Shift(float(np.median(ordered)), float(ordered[rank - 1]), float(ordered[-rank]), confidence, sd)
+def _ends_of(rows: Numbers, columns: Numbers, first: NDArray[np.intp], rank: int) -> tuple[float, float, float]:
+    """The median of all sums (see `sums_at`), and the ones at this rank from below and from above."""
+    count = len(rows) * len(columns) - int(first.sum())
+    lower, upper, low, high = sums_at([(count - 1) // 2, count // 2, rank - 1, count - rank], rows, columns, first)
+    return (lower + upper) / 2, low, high
 
 
 @lru_cache(maxsize=512)
 def _signed_rank(n: int) -> tuple[int, float]:
     """The rank of the interval's ends among the n(n + 1)/2 averages, and its confidence, by Wilcoxon's signed-rank
-    distribution."""
+    distribution; for many pairs by its normal approximation (Hollander, Wolfe, Chicken 2014, 3.3, large samples)."""
+    if n > _EXACT_SIGNS:
+        return _of_many(n * (n + 1) / 2, n * (n + 1) * (2 * n + 1) / 24)
     chances = np.ones(1)
     for rank in range(1, n + 1):  # the sum of ranks 1 … n, each included with probability ½
         chances = (np.concatenate([chances, np.zeros(rank)]) + np.concatenate([np.zeros(rank), chances])) / 2
@@ -73,9 +81,7 @@ def _rank_sum(n: int, m: int) -> tuple[int, float]:
     For many pairs the normal approximation is used (Hollander, Wolfe, Chicken 2014, 4.3, large samples).
     """
     if n * m > _EXACT_PAIRS:
-        sd = sqrt(n * m * (n + m + 1) / 12)
-        rank = max(int(n * m / 2 - NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * sd), 1)
-        return rank, CONFIDENCE
+        return _of_many(n * m, n * m * (n + m + 1) / 12)
     ways = [1] + [0] * (n * m)  # the Gaussian binomial coefficient, whose terms count the arrangements of each U
     for i in range(1, n + 1):
         for u in range(n * m, m + i - 1, -1):
@@ -83,6 +89,11 @@ def _rank_sum(n: int, m: int) -> tuple[int, float]:
         for u in range(i, n * m + 1):
             ways[u] += ways[u - i]
     return _ends(np.array([float(way) for way in ways]) / float(sum(ways)))
+
+
+def _of_many(most: float, variance: float) -> tuple[int, float]:
+    """The rank and the confidence by the normal approximation of a statistic from 0 to `most`."""
+    return max(int(most / 2 - NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * sqrt(variance)), 1), CONFIDENCE
 
 
 def _ends(chances: Numbers) -> tuple[int, float]:

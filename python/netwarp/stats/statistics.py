@@ -3,8 +3,9 @@
 A value is one run's, and the runs of an experiment differ only by their seed.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
-from math import comb
+from itertools import islice, takewhile
 
 CONFIDENCE = 0.95
 MIN_COUNT = 6
@@ -21,14 +22,20 @@ def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
     The calibration needs no second bootstrap: the number of n values below the median is binomial for any distribution
     (Thompson 1936).
     """
-    rank = 1
-    while rank + 1 <= (n + 1) // 2 and median_coverage(n, rank + 1) >= confidence:
-        rank += 1
-    return rank
+    covering = islice(_coverages(n), 1, (n + 1) // 2)  # those of the second rank and the following ones
+    return 1 + sum(1 for _ in takewhile(lambda coverage: coverage >= confidence, covering))
 
 
 @lru_cache(maxsize=4096)
 def median_coverage(n: int, rank: int) -> float:
     """The probability that [k-th, k-th from the top] of n values contains the median: 1 − 2 P(Binomial(n, ½) < k)."""
-    outside: int = sum(comb(n, below) for below in range(rank))
-    return float(1 - 2 * outside / 2**n)
+    return next(islice(_coverages(n), rank - 1, None))
+
+
+def _coverages(n: int) -> Iterator[float]:
+    """The coverage of each rank in turn, from 1 to n."""
+    ways = outside = 1
+    for rank in range(1, n + 1):
+        yield float(1 - 2 * outside / 2**n)
+        ways = ways * (n - rank + 1) // rank  # from each binomial coefficient to the next
+        outside += ways

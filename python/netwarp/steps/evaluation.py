@@ -142,8 +142,10 @@ def load_drawing() -> None:
     """Load the modules that draw figures, while there is nothing else to do, so that drawing begins at once later."""
     import netwarp.plots.chosen
     import netwarp.report.index  # noqa: F401
+    from netwarp.lab_format.model import lab_reader
     from netwarp.plots.timeseries.tasks import load
 
+    lab_reader()
     load()
 
 

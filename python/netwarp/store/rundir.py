@@ -1,7 +1,7 @@
 """A run directory: its description and lazy readers of its tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class RunDir:
     """One run directory; opening it reads nothing."""
 
     path: Path
+    written_lab: Lab | None = field(default=None, compare=False, repr=False)
+    """The lab in `run.json` if this process has just written it there, which is not loaded again."""
 
     @cached_property
     def description(self) -> Description:
@@ -56,7 +58,7 @@ class RunDir:
         if "lab" not in run:
             run["lab"] = read_json(self.path / "lab.json")
         run.setdefault("id", self.path.name)
-        return checked(run, RunDocument, self.path / "run.json")
+        return checked({**run, "lab": self.written_lab or run["lab"]}, RunDocument, self.path / "run.json")
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty or cut-short files are not errors."""

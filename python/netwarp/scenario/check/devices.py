@@ -10,6 +10,7 @@ from netwarp.scenario.model import Link, Scenario
 from netwarp.scenario.model.timeline import values_of
 from netwarp.scenario.model.wire import correlations, needs_device, plans
 from netwarp.scenario.source import Keys
+from netwarp.values.units import format_duration
 
 Found = tuple[Keys, str]
 MAX_PLANNED_FLOWS = 500
@@ -47,6 +48,9 @@ def _check_plans(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
         trace = link.trace.of(direction)
         if found == "loss" and trace and any(row.loss is not None for row in trace.until(scenario.duration)):
             yield (*keys, "loss"), "losses by plan hold for a whole run, but the link's trace has its own losses"
+        if plan.from_ns is not None and plan.from_ns >= scenario.duration:
+            begins, whole = format_duration(plan.from_ns), format_duration(scenario.duration)
+            yield (*keys, found), f"begins at {begins}, when the run of {whole} is over"
         if plan.flow is not None:
             yield from (((*keys, found), problem) for problem in _problems(plan.flow, scenario))
 

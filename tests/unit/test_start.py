@@ -150,7 +150,8 @@ import polars
 print(os.environ["_RJEM_MALLOC_CONF"])
 print(start(["env"]).communicate()[0].decode())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "_RJEM_MALLOC_CONF"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     own, *seen = done.stdout.splitlines()
     assert "background_thread:true" in own
     assert any(line.startswith("PATH=") for line in seen)

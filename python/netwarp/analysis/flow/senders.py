@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.analysis.flow.passing import Held, Passing
-from netwarp.analysis.parts import Columns, parts_by
+from netwarp.analysis.parts import Columns, grouped, parts_by
 from netwarp.analysis.tuples import TCP, flow_of_tuples
 from netwarp.stats.weighting import Times, TimeWeighted, Values, Window, pool
 from netwarp.store.description import Flow
@@ -269,19 +269,23 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     return sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))
 
 
-def congestion_controls(run: RunDir) -> dict[int, set[str]]:
-    """The congestion controls in samples of the senders' sockets, by flow id."""
-    if not run.has_rows("sockets"):
-        return {}
-    wanted = [*_KEY, "bytes_acked", "congestion_control"]
-    frame = run.scan("sockets").select(wanted).drop_nulls("congestion_control").collect()
-    sockets = _numbered(frame)
+def flows_with_control(run: RunDir, control: str) -> set[int]:
+    """The ids of the flows of which a sender's socket had this congestion control in any sample. Raises StoreError."""
+    had = (pl.col("congestion_control") == control).alias("had")
+    each = grouped(
+        run,
+        "sockets",
+        (*_KEY, "bytes_acked", "congestion_control"),
+        lambda rows: rows.drop_nulls("congestion_control").select(*_KEY, "bytes_acked", had),
+        keys=_KEY,
+        joined={"bytes_acked": pl.Expr.max, "had": pl.Expr.max},
+    )
+    if not each["had"].any():
+        return set()
+    sockets = _numbered(each)
     flow_of = flow_of_tuples(sockets, run.description.flows)
-    seen: dict[int, set[str]] = defaultdict(set)
-    for tuple_id, name in frame.join(sockets, on=_KEY).select("tuple_id", "congestion_control").unique().iter_rows():
-        if tuple_id in flow_of:
-            seen[flow_of[tuple_id]].add(name)
-    return dict(seen)
+    numbers = each.filter("had").join(sockets, on=_KEY)["tuple_id"].to_list()
+    return {flow_of[number] for number in numbers if number in flow_of}
 
 
 def first_threshold(thresholds: NDArray[np.uint32]) -> float | None:

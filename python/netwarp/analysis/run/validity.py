@@ -1,10 +1,10 @@
 """The validity of a run: whether it measured what it claims to measure."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.analysis.flow.senders import congestion_controls
+from netwarp.analysis.flow.senders import flows_with_control
 from netwarp.analysis.queue.losses import flows_with_losses
 from netwarp.analysis.run.capacity import capacity_doubts
 from netwarp.analysis.run.conservation import conservation_doubts
@@ -25,6 +25,8 @@ from netwarp.values.units import format_duration
 
 LIMITED_SHARE = 0.05
 _MAX_REASONS = 5
+_Accounts = Mapping[int, AccountRow]
+"""The flows' own accounts by flow id."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,9 @@ def check_run(run_dir: Path) -> Validity:
 
 def judge(run: RunDir) -> Validity:
     """Judge a run that is open, as `check_run` does. Raises StoreError if a table cannot be read."""
-    silent = list(_silent_flows(run))
-    failures = (*_broken_tables(run), *_failed_flows(run), *(text for text, lost in silent if not lost))
+    known = _accounts(run)
+    silent = list(_silent_flows(run, known))
+    failures = (*_broken_tables(run), *_failed_flows(run, known), *(text for text, lost in silent if not lost))
     if failures:
         return Validity(RunStatus.FAILED, failures)
     fallen = list(_without_mptcp(run))
@@ -66,7 +69,7 @@ def judge(run: RunDir) -> Validity:
         *_host_time(run),
         *machine_doubts(run),
         *_kernel_warnings(run),
-        *_limited_flows(run),
+        *_limited_flows(run, known),
         *_fallen_back(run),
         *(text for text, asked in fallen if not asked),
         *conservation_doubts(run),
@@ -160,20 +163,18 @@ def _broken_tables(run: RunDir) -> Iterator[str]:
             yield f"{table.file} ends early: the run died while it was written"
 
 
-def _failed_flows(run: RunDir) -> Iterator[str]:
-    known = _accounts(run)
+def _failed_flows(run: RunDir, known: _Accounts) -> Iterator[str]:
     for flow in run.description.flows:
         if reason := flow_failure(flow, known.get(flow.id)):
             yield reason
 
 
-def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
+def _silent_flows(run: RunDir, known: _Accounts) -> Iterator[tuple[str, bool]]:
     """Find flows that got nothing through, each with whether the network lost any of its packets.
 
     With losses, a flow was starved by others, as happens among a thousand flows at a short queue, or by an outage: that
     is a result. Without losses, the lab is not as intended.
     """
-    known = _accounts(run)
     replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
     starved: Collection[int] | None = None
     unconnected = {number for number, account in known.items() if account["connect_ns"] is None}
@@ -189,8 +190,7 @@ def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
             yield f"{reason}: the network lost its packets" if lost else reason, lost
 
 
-def _limited_flows(run: RunDir) -> Iterator[str]:
-    known = _accounts(run)
+def _limited_flows(run: RunDir, known: _Accounts) -> Iterator[str]:
     for flow in run.description.flows:
         if flow.id in known:
             yield from flow_doubts(flow, known[flow.id])
@@ -198,9 +198,9 @@ def _limited_flows(run: RunDir) -> Iterator[str]:
 
 def _fallen_back(run: RunDir) -> Iterator[str]:
     """Find flows with DCTCP but without ECN, which is Reno (dctcp_init() in tcp_dctcp.c) under a separate name."""
-    controls = congestion_controls(run)
+    fallen = flows_with_control(run, "dctcp-reno")
     for flow in run.description.flows:
-        if "dctcp-reno" in controls.get(flow.id, ()):
+        if flow.id in fallen:
             yield (
                 f"flow {flow.name} ran with dctcp-reno, which is Reno: its connection was made without ECN, and DCTCP "
                 "needs it; set the sysctl net.ipv4.tcp_ecn = 1 on both of its nodes"
@@ -217,5 +217,5 @@ def _without_mptcp(run: RunDir) -> Iterator[tuple[str, bool]]:
             yield f"flow {flow.name} fell back to TCP, over one path: {why}", asked[flow.id]
 
 
-def _accounts(run: RunDir) -> dict[int, AccountRow]:
+def _accounts(run: RunDir) -> _Accounts:
     return {row["flow_id"]: row for row in accounts(run.scan("flows").collect())}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from netwarp.lab import build_lab
 from netwarp.lab.division import MAX_RING_BYTES, MIN_WINDOW_NS, Division, DivisionError, obstacles
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
+from netwarp.plan import make_plan
 from netwarp.scenario import load_scenario
 from netwarp.scenario.model import Scenario
 
@@ -107,3 +109,5 @@ def test_windows_are_shorter_where_more_would_be_on_the_way_than_there_is_room_f
 def test_a_network_in_more_parts_than_it_falls_into_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DivisionError, match="does not fall into 4 parts"):
         _divided(tmp_path, _chain("5ms", "5ms", cpus=4))
+    # A reader of the plan sees the network in one part.
+    assert build_lab(make_plan(_scenario(tmp_path, _chain("5ms", "5ms", cpus=4))).runs[0]).parts is None

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from netwarp.engines.parts import records
+from netwarp.engines.parts.labs import seed_of_part
 from netwarp.store.kernel_tables import ARRIVALS, PACKETS
 from netwarp.store.schemas import WIRES
 from netwarp.store.streams import Row, write_stream
@@ -75,3 +76,10 @@ def test_what_is_on_the_way_between_parts_is_counted_once(tmp_path: Path) -> Non
     merged = {row["interface_index"]: row for row in _rows(tmp_path / "merged")}
     assert (merged[11]["sent_pkts"], merged[11]["delivered_pkts"], merged[11]["queued_pkts"]) == (10, 7, 2)
     assert merged[12] == other
+
+
+def test_parts_draw_different_numbers() -> None:
+    """Two BBR flows would otherwise probe at the same time, because their kernels draw the same numbers."""
+    seeds = {seed_of_part(seed, part) for seed in range(1, 21) for part in range(16)}
+    assert len(seeds) == 20 * 16
+    assert [seed_of_part(seed, 0) for seed in (1, 2, 3)] == [1, 2, 3]

@@ -33,7 +33,7 @@ from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.modules import FOLDER as MODULES
 from netwarp.engines.modules import ModuleBuild, complaint, hand_over, hint, module_builds, module_problems, modules_of
-from netwarp.engines.parts.labs import lab_of_part, shared_memory
+from netwarp.engines.parts.labs import lab_of_part, seed_of_part, shared_memory
 from netwarp.engines.parts.together import Machine, as_one, execute_together
 from netwarp.engines.programs import (
     digest_of,
@@ -206,7 +206,7 @@ class UmlEngine:
             # Each machine has a directory for its memory file, because it may write to all files in it. If this process
             # is killed, the guard removes it.
             if (parts := job.lab.parts) is not None:
-                with reserved(self.memory_dir, parts.count * job.memory_bytes, cancelled):
+                with reserved(self.memory_dir, parts.count * (job.memory_bytes + parts.ring_bytes), cancelled):
                     return self._run_parts(job, parts, directory, cpus, cancelled)
             with reserved(self.memory_dir, job.memory_bytes, cancelled), scratch(MEMORY, self.memory_dir) as memory:
                 return self._run(job, directory, memory, next(iter(cpus), None), cancelled)
@@ -255,7 +255,7 @@ class UmlEngine:
                 shared = stack.enter_context(shared_memory(parts))
                 machines = []
                 for part, place in enumerate(places):
-                    own = replace(job, lab=lab_of_part(job.lab, parts, part))
+                    own = replace(job, lab=lab_of_part(job.lab, parts, part), seed=seed_of_part(job.seed, part))
                     place.mkdir(parents=True)
                     write_json(place / "run.json", {"lab": own.lab.as_json()})
                     memory = stack.enter_context(scratch(MEMORY, self.memory_dir))
@@ -265,14 +265,14 @@ class UmlEngine:
                 first, ended = execute_together(machines, job.time_limit_s, cancelled, job.started)
             odd = [name for place in places for name in odd_files(place)]
             report = as_one(ended, first)
-            if report is None:
-                return Outcome(RunStatus.FAILED, ended[first].said, by_host=True)
             for place in places:
                 shutil.rmtree(place / ".uml", ignore_errors=True)
             # Not earlier: it takes longer to load than a machine to start.
             from netwarp.engines.parts.records import merge
 
             merge(places, job.lab, directory)
+            if report is None:
+                return Outcome(RunStatus.FAILED, ended[first].said, by_host=True)
             if (outcome := ended[first].outcome) is not None:
                 write_json(directory / OUTCOME, outcome)
             return judged(job, directory, report, odd, (None, None))

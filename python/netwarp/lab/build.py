@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from netwarp.flows import kind_of
-from netwarp.lab.division import Division
+from netwarp.lab.division import Division, possible_division
 from netwarp.lab.exec import empty_lab, with_command
 from netwarp.lab.flow_routes import build_flow_routes
 from netwarp.lab.flows import build_flows
@@ -68,7 +68,7 @@ def _network_lab(
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, seed, burst_ns=BURST_NS if real_time else 0, devices=devices)
     flows = build_flows(network, sizes, seed)
-    division = Division.of(network, sizes) if scenario.run.cpus > 1 and not real_time else None
+    division = None if real_time else possible_division(network, sizes)
     return Lab(
         format=LAB_FORMAT,
         seed=seed,

@@ -30,7 +30,7 @@ PACKET_S = 3e-6
 MIN_RING_BYTES, MAX_RING_BYTES = 1 << 20, 256 << 20
 """The room for frames from one part to another."""
 ROOM_PER_BYTE = 8
-"""Room for a byte on the wire: the smallest frames come with three times as much about them, and may be copied."""
+"""Room for a byte on the wire: the smallest frames come with three times as much about them."""
 
 
 _SKIPPING = [found.name for found in PROPERTIES if found.skips_delay]
@@ -71,6 +71,16 @@ class Division:
         room = ROOM_PER_BYTE * _most_bytes(network, part_of, window_ns)
         ring_bytes = min(max(MIN_RING_BYTES, room), MAX_RING_BYTES)
         return cls(part_of, LabParts(count=count, window_ns=window_ns, ring_bytes=ring_bytes))
+
+
+def possible_division(network: NetworkGraph, sizes: Sizes) -> Division | None:
+    """The division of a scenario's network; None if it has one kernel, or cannot be divided (`obstacles`)."""
+    if network.scenario.run.cpus == 1:
+        return None
+    try:
+        return Division.of(network, sizes)
+    except DivisionError:
+        return None
 
 
 def obstacles(scenario: Scenario) -> Iterator[str]:

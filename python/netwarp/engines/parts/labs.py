@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from netwarp.lab.draws import seed_for
 from netwarp.lab_format.model import Lab, LabParts
 
 _HEAD_BYTES = 8192
@@ -16,6 +17,11 @@ _HEAD_BYTES = 8192
 def nodes_of(lab: Lab, part: int) -> set[str]:
     """The names of a part's nodes."""
     return {node.name for node in lab.nodes if node.part == part}
+
+
+def seed_of_part(seed: int, part: int) -> int:
+    """The seed of a part's kernel. Parts must not draw the same numbers; the first draws those of a whole network."""
+    return seed_for(seed, "part", str(part)) if part else seed
 
 
 def lab_of_part(lab: Lab, parts: LabParts, part: int) -> Lab:

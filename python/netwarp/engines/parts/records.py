@@ -57,7 +57,8 @@ def merge(parts: Sequence[Path], lab: Lab, directory: Path) -> None:
 
     with ThreadPoolExecutor(len(parts)) as pool:
         list(pool.map(write, TABLES.values()))
-    write_stream(directory / FLOWS.file, FLOWS, cast(list[Row], list(_accounts(parts, lab))))
+    if any((part / FLOWS.file).exists() for part in parts):
+        write_stream(directory / FLOWS.file, FLOWS, cast(list[Row], list(_accounts(parts, lab))))
     for part in parts:
         _keep_files(part, directory)
 

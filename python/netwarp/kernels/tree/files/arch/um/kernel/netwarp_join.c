@@ -50,7 +50,7 @@ struct passage {
 	u16 protocol, vlan_proto, vlan_tci, queue;
 	u8 fragments;
 	u8 ip_summed, csum_level;
-	u8 csum_not_inet : 1, l4_hash : 1, sw_hash : 1, vlan : 1, shared : 1;
+	u8 csum_not_inet : 1, l4_hash : 1, sw_hash : 1, vlan : 1, shared : 1, twice : 1;
 	u32 netwarp_id;
 	u16 netwarp_ifindex;
 	u8 netwarp_place, netwarp_flags;
@@ -140,11 +140,11 @@ static void describe(struct passage *p, const struct sk_buff *skb)
 	p->size = ALIGN(p->size, 8);
 }
 
-/* A frame of a device here arrives at the other end, in that part. */
-void netwarp_send_over(u32 part, u32 ifindex, u64 due_ns, const struct sk_buff *skb)
+/* A frame of a device here arrives at the other end, in that part; `twice`: and a copy of it. */
+void netwarp_send_over(u32 part, u32 ifindex, u64 due_ns, bool twice, const struct sk_buff *skb)
 {
 	const struct skb_shared_info *shared = skb_shinfo(skb);
-	struct passage p = { .ifindex = ifindex, .due_ns = due_ns };
+	struct passage p = { .ifindex = ifindex, .due_ns = due_ns, .twice = twice };
 	u8 *ring = ring_of(joined.part, part);
 	u64 at = sent[part];
 	u32 i;
@@ -240,15 +240,19 @@ static void take_from(u32 part, u64 until)
 	const u8 *ring = ring_of(part, joined.part);
 
 	while (taken[part] < until) {
-		struct sk_buff *skb;
+		struct netwarp_arrival_over a;
 		struct passage p;
 
 		copy((u8 *)ring, taken[part], &p, sizeof(p), false);
-		skb = made(&p, ring, taken[part] + sizeof(p));
-		if (!skb)
+		a.ifindex = p.ifindex;
+		a.due_ns = p.due_ns;
+		a.twice = p.twice;
+		a.skb = made(&p, ring, taken[part] + sizeof(p));
+		if (!a.skb)
 			panic("netwarp: no memory for a frame from another part of the network");
+		a.twin = twin_of(a.skb, &p);
 		taken[part] += p.size;
-		arrives(p.ifindex, p.due_ns, skb, twin_of(skb, &p));
+		arrives(&a);
 	}
 }
 

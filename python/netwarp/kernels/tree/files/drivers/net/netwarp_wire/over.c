@@ -29,12 +29,11 @@ void wire_send_over(struct wire *w, struct sk_buff *skb)
 {
 	const struct wire_cb *cb = wire_cb(skb);
 
-	netwarp_send_over(w->part, w->dev->ifindex, ktime_to_ns(cb->due), skb);
 	if (cb->copied) {
 		w->sums.copied_frames++;
 		w->sums.copied_bytes += skb->len;
-		netwarp_send_over(w->part, w->dev->ifindex, ktime_to_ns(cb->due), skb);
 	}
+	netwarp_send_over(w->part, w->dev->ifindex, ktime_to_ns(cb->due), cb->copied, skb);
 	consume_skb(skb);
 }
 
@@ -48,29 +47,51 @@ static struct wire *stand_in(u32 ifindex)
 	return NULL;
 }
 
-static void wire_arrives(u32 ifindex, u64 due_ns, struct sk_buff *skb, struct sk_buff *twin)
+/* As wire_left() does: the copy is before the frame, with which it shares its data. */
+static void wire_go_on(struct wire *w, const struct netwarp_arrival_over *a)
 {
+	struct sk_buff *copy = a->twice ? skb_clone(a->skb, GFP_ATOMIC) : NULL;
+
+	if (copy)
+		__skb_queue_tail(&w->travelling, copy);
+	wire_cb(a->skb)->twin = a->twin;
+	__skb_queue_tail(&w->travelling, a->skb);
+	wire_arm(w);
+}
+
+static void wire_lose_both(struct wire *w, const struct netwarp_arrival_over *a)
+{
+	consume_skb(a->twin);
+	if (a->twice) {
+		struct sk_buff *copy = skb_clone(a->skb, GFP_ATOMIC);
+
+		if (copy)
+			wire_lose(w, copy);
+	}
+	wire_lose(w, a->skb);
+}
+
+static void wire_arrives(const struct netwarp_arrival_over *a)
+{
+	struct wire_cb *cb = wire_cb(a->skb);
 	struct wire *w;
 
 	rcu_read_lock();
-	w = stand_in(ifindex);
-	wire_cb(skb)->due = ns_to_ktime(due_ns);
-	wire_cb(skb)->skips = false;
-	wire_cb(skb)->twin = twin;
-	if (!w) {
-		consume_skb(twin);
-		kfree_skb(skb);
-	} else {
-		skb->dev = w->dev;
+	w = stand_in(a->ifindex);
+	cb->due = ns_to_ktime(a->due_ns);
+	cb->skips = false;
+	cb->twin = NULL;
+	if (w) {
+		a->skb->dev = w->dev;
 		spin_lock(&w->lock);
-		if (netif_running(w->dev)) {
-			__skb_queue_tail(&w->travelling, skb);
-			wire_arm(w);
-		} else {
-			consume_skb(twin);
-			wire_lose(w, skb);
-		}
+		if (netif_running(w->dev))
+			wire_go_on(w, a);
+		else
+			wire_lose_both(w, a);
 		spin_unlock(&w->lock);
+	} else {
+		consume_skb(a->twin);
+		kfree_skb(a->skb);
 	}
 	rcu_read_unlock();
 }

@@ -117,8 +117,10 @@ def _run(place: Path, text: str, cpus: int, *arguments: str) -> RunDir:
 
 
 def _rows(run: RunDir, table: str) -> pl.DataFrame:
-    """The rows of a table, sorted, with five-tuples in place of their numbers; without packets that come after the run's
-    end, while recording is ended, which takes some nanoseconds."""
+    """The rows of a table, sorted, with five-tuples in place of their numbers.
+
+    Without packets that come after the run's end: recording ends some nanoseconds later.
+    """
     rows = run.scan(table).collect()
     if table == "packets":
         rows = rows.filter(pl.col("enqueue_ns") < 3 * 10**9)

@@ -58,10 +58,12 @@ impl Lab {
 
     /// The part in which the other end of a link is, if this machine runs only one of its two nodes.
     pub fn part_beyond(&self, end: &End) -> Option<u32> {
+        // First, since a search for each end would take too long in a network of a thousand nodes.
+        let own = self.parts.as_ref()?.own;
         let (_, peer) = self.ends(end.index).ok()?;
-        let parts = [self.part_of(&end.node), self.part_of(&peer.node)];
-        let own = self.parts.as_ref().map(|parts| parts.own);
-        parts[1].filter(|_| parts[0] != parts[1] && parts.contains(&own))
+        let here = self.part_of(&end.node)?;
+        let beyond = self.part_of(&peer.node)?;
+        (here != beyond && [here, beyond].contains(&own)).then_some(beyond)
     }
 
     /// The end with this interface.

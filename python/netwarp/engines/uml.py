@@ -277,7 +277,7 @@ class UmlEngine:
                 write_json(directory / OUTCOME, outcome)
             return judged(job, directory, report, odd, (None, None))
         except (OSError, StoreError) as error:
-            return Outcome(RunStatus.FAILED, f"the records of its parts cannot be merged: {error}", by_host=True)
+            return Outcome(RunStatus.FAILED, f"its parts cannot be run and merged: {error}", by_host=True)
         finally:
             shutil.rmtree(directory / PARTS, ignore_errors=True)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netwarp.kernels.errors import KernelError
+from netwarp.kernels.objects import PROFILE
 from netwarp.kernels.patches import touched_by
 from netwarp.kernels.recipe import TREE, files_of, known_series, patches_of
 from netwarp.kernels.source import find_source
@@ -33,6 +34,7 @@ UNAVOIDABLE: Mapping[str, str] = {
     "COMPLEX_MACRO": "macros that expand to members of an initialiser",
     "CONSTANT_COMPARISON": "a macro that is taken for a constant by its capital letters",
     "EMBEDDED_FUNCTION_NAME": "a message of the kernel's own that changes in something else",
+    "EXPORT_SYMBOL": "what the host's side defines is exported in arch/um/kernel/ksyms.c",
     "ENOSYS": "the answer to a system call without a valid number, as upstream's",
     "EXPORTED_WORLD_WRITABLE": "a file of /proc that each program of the machine may write to",
     "FUNCTION_ARGUMENTS": "an attribute behind a declaration, which is taken for an argument",
@@ -169,7 +171,7 @@ def unpacked(series: str, place: Path) -> Path:
 def findings(kernel: Path, known: Sequence[str]) -> Iterator[str]:
     """The findings of a kernel's checkpatch in the patches and files of all `known` series."""
     patches = sorted({path for series in known for path in patches_of(TREE, series)})
-    files = sorted({path for series in known for path in files_of(TREE, series).values()})
+    files = sorted({path for series in known for path in files_of(TREE, series).values() if path.suffix != PROFILE})
     for kind, paths in ([], patches), (["--file"], files):
         done = _run(kernel, *CHECKPATCH, f"--ignore={','.join(UNAVOIDABLE)}", *kind, *map(str, paths))
         yield from (line for line in done.stdout.splitlines() if line.strip())

@@ -5,10 +5,11 @@
  *
  * Every link between two parts has a delay of one window at least. So what a
  * kernel sends in a window arrives after it: K. M. Chandy and J. Misra, 1979,
- * with windows in place of their messages. At the end of each window a kernel waits for the others to
- * come there, too, and takes over the frames that they have sent in it, in the
- * order of their parts, in which they have left. So what each kernel does depends
- * on virtual time alone, and not on which of them the host lets run first.
+ * with windows in place of their messages. At the end of each window a kernel
+ * waits for the others to come there, too, and takes over the frames that they
+ * have sent in it, in the order of their parts, in which they have left. So what
+ * each kernel does depends on virtual time alone, and not on which of them the
+ * host lets run first.
  *
  * A frame is in the other kernel what it would have been here: its buffer has
  * the same shape and counts for as much, or windows of TCP would open otherwise.

@@ -81,6 +81,7 @@ static int pump(void *data)
 	if (feeds && !p->left)
 		kernel_sock_shutdown(p->sock, SHUT_WR);
 	p->pumped.error = min(moved, 0);
+	/* After all else that pumped says, see on_poll(). */
 	smp_store_release(&p->pumped.done_ns, ktime_get_ns());
 	wake_up_interruptible(&p->done);
 	kref_put(&p->refs, free_pump);
@@ -147,6 +148,7 @@ static __poll_t on_poll(struct file *file, poll_table *table)
 	struct pump *p = file->private_data;
 
 	poll_wait(file, &p->done, table);
+	/* Before what pumped says is read, see the end of the thread. */
 	return smp_load_acquire(&p->pumped.done_ns) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 

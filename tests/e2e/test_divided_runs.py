@@ -16,6 +16,7 @@ import pytest
 from e2e_command import NETWARP, netwarp
 from e2e_runs import only_run
 from netwarp.store.digests import read_digests
+from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
 
@@ -109,11 +110,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, RunDir]:
 
 
 def _run(place: Path, text: str, cpus: int, *arguments: str) -> RunDir:
+    return only_run(_result(place, text, cpus, *arguments))
+
+
+def _result(place: Path, text: str, cpus: int, *arguments: str) -> Path:
     scenario = place / "scenario.toml"
     scenario.write_text(text.replace("CPUS", str(cpus)))
     answer = netwarp("run", scenario, "--no-plots", "-o", place / "result", *arguments)
     assert answer.code == 0, answer.err
-    return only_run(place / "result")
+    return place / "result"
 
 
 def _rows(run: RunDir, table: str) -> pl.DataFrame:
@@ -132,7 +137,22 @@ def _rows(run: RunDir, table: str) -> pl.DataFrame:
 
 @pytest.mark.parametrize("cpus", [2, 3])
 def test_several_kernels_record_what_one_does(runs: dict[int, RunDir], cpus: int) -> None:
-    one, several = runs[1], runs[cpus]
+    _assert_equal(runs[1], runs[cpus])
+
+
+@pytest.mark.nightly
+def test_so_do_they_with_twenty_seeds(tmp_path: Path) -> None:
+    results = []
+    for cpus in (1, 2):
+        (place := tmp_path / str(cpus)).mkdir()
+        results.append(open_result(_result(place, CHAIN, cpus, "--seeds", "20")))
+    pairs = [[result.run(run.id) for run in result.planned] for result in results]
+    assert len(pairs[0]) == 20
+    for one, several in zip(*pairs, strict=True):
+        _assert_equal(one, several)
+
+
+def _assert_equal(one: RunDir, several: RunDir) -> None:
     recorded = [table for table in TABLES if (one.path / f"{table}.arrows").exists()]
     assert {"packets", "acks", "arrivals", "flows", "wires", "interfaces", "pings", "queue_states"} <= set(recorded)
     for table in recorded:

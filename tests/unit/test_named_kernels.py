@@ -61,6 +61,17 @@ def test_what_a_change_does_not_touch_is_not_compiled_again(workshop: Workshop) 
     assert without.path.read_text().startswith("hi\nadded\n"), "what no patch changes any more is as before"
 
 
+def test_an_object_is_compiled_again_when_its_profile_changes(workshop: Workshop) -> None:
+    profile = workshop.tree / "6.12" / "files" / "hello.txt.gcda"
+    profile.parent.mkdir()
+    workshop.named("mine")
+    for content in (b"one", b"two"):
+        workshop.compiled()
+        profile.write_bytes(content)
+        workshop.named("mine")
+        assert workshop.compiled() == ["hello.txt"]
+
+
 def test_a_kept_tree_gives_what_a_fresh_one_gives(workshop: Workshop) -> None:
     patch = workshop.patch("a.patch", "hello.txt", "hello, world", "one")
     workshop.named("mine", patch)
@@ -225,11 +236,12 @@ def test_options_of_the_users_hold_and_must_be_honoured(workshop: Workshop) -> N
 
 
 def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
-    assert presets() == ["debug", "interfaces", "kcov"]
-    debug, interfaces, kcov = (given_options((name,)) for name in presets())
+    assert presets() == ["debug", "interfaces", "kcov", "profile"]
+    debug, interfaces, kcov, profile = (given_options((name,)) for name in presets())
     assert {"CONFIG_UML_NET_VECTOR=y", "# CONFIG_STATIC_LINK is not set"} <= set(interfaces)
     assert {"CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_DEBUG_LIST=y"} <= set(debug)
     assert {"CONFIG_KCOV=y", "CONFIG_DEBUG_FS=y"} <= set(kcov)
+    assert "CONFIG_GCOV=y" in profile
     assert [path.name for path in patches_of_presets(["debug", "HZ=100", "kcov"])] == ["kcov.patch"]
     assert "CONFIG_DEBUG_ATOMIC_SLEEP=y" in debug
     assert "# CONFIG_DEBUG_ATOMIC_SLEEP is not set" in given_options(("debug",), series="6.1")

@@ -30,6 +30,8 @@ from netwarp.values.constants import KERNEL_SUFFIX
 
 STATE = "state.json"
 BINARY = "linux"
+PROFILE = ".gcda"
+"""The ending of a file with what an object executes most, which GCC reads when it compiles the object."""
 _FORMAT = 1
 _MAKE = ("make", "ARCH=um", "RUSTC=false")
 """Rust is left out because it compiles nothing, but its version would be in the configuration and so in the kernel."""
@@ -120,6 +122,9 @@ class ObjectTree:
             if source.files is None:
                 for name in set(state.overlay) - touched:
                     (self._original / name).unlink(missing_ok=True)
+        for name in written:
+            if name.endswith(PROFILE):  # make does not know that the object depends on it
+                (self.tree / name).with_suffix(".o").unlink(missing_ok=True)
         again = any(Path(name).name.startswith("Kconfig") or name.startswith("scripts/") for name in written)
         options = None if again or "Makefile" in written else state.options
         files = state.files if source.files is None else dict(source.files)

@@ -15,6 +15,7 @@ from netwarp.analysis.flow.sharing import sharing_metrics
 from netwarp.analysis.metric import Metric, frame
 from netwarp.analysis.queue.drops import drop_metrics
 from netwarp.analysis.queue.network import network_metrics
+from netwarp.common.memory import return_unused
 from netwarp.store.rundir import RunDir, open_run
 
 
@@ -42,8 +43,11 @@ def metrics_since(run: RunDir, begin_ns: int) -> pl.DataFrame:
 
 def _metrics(run: RunDir) -> Iterator[Metric]:
     # First, since the packets of a queue and the data of all flows take as much memory, and are never needed together.
+    return_unused()
     network = list(network_metrics(run, run_window(run.description)))
+    return_unused()
     flows = load_flows(run)
+    return_unused()
     yield from flow_metrics(flows)
     yield from load_metrics(flows)
     yield from sharing_metrics(run.description, flows)

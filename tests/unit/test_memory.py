@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from netwarp.common.memory import return_unused
+from netwarp.analysis.memory import return_unused
 
 
 def _resident_mb() -> float:

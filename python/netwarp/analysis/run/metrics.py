@@ -12,10 +12,10 @@ from netwarp.analysis.flow.flows import flow_metrics, load_flows, run_metrics, r
 from netwarp.analysis.flow.latency_under_load import load_metrics
 from netwarp.analysis.flow.loss_correlation import synchronisation_metrics
 from netwarp.analysis.flow.sharing import sharing_metrics
+from netwarp.analysis.memory import return_unused
 from netwarp.analysis.metric import Metric, frame
 from netwarp.analysis.queue.drops import drop_metrics
 from netwarp.analysis.queue.network import network_metrics
-from netwarp.common.memory import return_unused
 from netwarp.store.rundir import RunDir, open_run
 
 

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from netwarp.kernels import KernelError
@@ -23,6 +23,8 @@ from netwarp.kernels.names import tree_of
 from netwarp.kernels.objects import PROFILE
 from netwarp.kernels.recipe import DEFAULT_SERIES, TREE
 
+from bench.scenarios import dumbbell
+
 NAME = "profile"
 """The kernel that counts, the preset that makes it one, and the folder of a run with its counts."""
 _LEAST = 1e-4
@@ -31,39 +33,17 @@ _ARCS = 0x01A10000
 """The kind of a record with an object's counts: GCOV_TAG_FOR_COUNTER(GCOV_COUNTER_ARCS), gcc/gcov-io.h."""
 _HEAD = struct.Struct("<4s4sII")
 _RECORD = struct.Struct("<Ii")
-_SCENARIO = """
-name = "trained"
-duration = "{duration}"
-[record]
-exact = true
-[nodes]
-h1 = {{}}
-r1 = {{ forward = true }}
-h2 = {{}}
-[links.access]
-ends = ["h1", "r1"]
-rate = "10gbit"
-[links.bottleneck]
-ends = ["r1", "h2"]
-rate = "{rate}"
-delay = "10ms"
-queue = "{queue}"
-[flows.bulk]
-from = "h1"
-to = "h2"
-tool = "bulk"
-count = {flows}
-"""
-_TRAINING: Sequence[Mapping[str, object]] = (
-    {"duration": "60s", "rate": "10mbit", "queue": "pfifo limit 100", "flows": 1},
-    {"duration": "20s", "rate": "100mbit", "queue": "pfifo limit 167", "flows": 10},
-    {"duration": "20s", "rate": "100mbit", "queue": "pfifo limit 167", "flows": 1000},
-    {"duration": "3s", "rate": "1gbit", "queue": "pfifo limit 1651", "flows": 1},
+_TRAINING = (
+    ("10mbit", "60s", "pfifo limit 100", 1),
+    ("100mbit", "20s", "pfifo limit 167", 10),
+    ("100mbit", "20s", "pfifo limit 167", 1000),
+    ("1gbit", "3s", "pfifo limit 1651", 1),
 )
-"""Runs that do what most runs do most: TCP through a queue, with one flow and with many, at low rates and high.
+"""Rate, duration, queue and flows of runs that do what most runs do most: TCP with one flow and with many, at low rates
+and high.
 
-No discipline is trained: what it seldom does in training may be most of another run. With a profile fq_codel searched
-for its longest queue 1.5 times as slowly, which is half of a run of 10,000 flows.
+No discipline but pfifo is trained: what it seldom does in training may be most of another run. With a profile fq_codel
+searched for its longest queue 1.5 times as slowly, which is half of a run of 10,000 flows.
 """
 
 
@@ -83,9 +63,10 @@ def train(place: Path) -> list[Path]:
     """Run the scenarios on the kernel that counts; return the folders with their counts. Raises CalledProcessError."""
     tree = tree_of(cache_directory(), NAME) / "tree"
     folders = []
-    for number, values in enumerate(_TRAINING):
+    for number, (rate, duration, queue, flows) in enumerate(_TRAINING):
         scenario, result = place / f"{number}.toml", place / f"result-{number}"
-        scenario.write_text(_SCENARIO.format(**values))
+        flow = f'tool = "bulk"\ncount = {flows}'
+        scenario.write_text(dumbbell(rate=rate, duration=duration, queue=queue, flow=flow, exact=True))
         run = ["netwarp", "run", str(scenario), "--kernel", NAME, "--no-plots", "--output", str(result)]
         subprocess.run([sys.executable, "-m", *run], check=True, stdout=subprocess.DEVNULL)
         folders += [folder / tree.relative_to("/") for folder in result.glob(f"runs/*/{NAME}")]

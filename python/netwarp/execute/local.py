@@ -2,8 +2,9 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from importlib import import_module
 
 from netwarp.engines import Engine, EngineError, Outcome, differing
@@ -31,8 +32,8 @@ def execute(
     progress: Progress = lambda event, run, outcome: None,
     spare: Callable[[], None] = lambda: None,
 ) -> Execution:
-    """Execute every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but
-    only one in real time, because runs disturb each other. Runs with a status of `again` are executed again, and
+    """Execute every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, while
+    another is prepared or concluded, but only one in real time, because runs disturb each other. Runs with a status of `again` are executed again, and
     replaced.
 
     The output of `live` runs' commands is seen here at once. `progress` gets the events of every run (`RunEvent`), that
@@ -45,23 +46,33 @@ def execute(
     todo = list(missing_runs(plan, result, execution, again, progress))
     cancelled = threading.Event()
 
-    def work(run: Run) -> Outcome:
-        with claimed_processors(run.scenario.run.cpus) as cpus:
-            if cancelled.is_set():
-                raise Cancelled(run.id)
-            progress(RunEvent.START, run, None)
-            if others := differing(engine, plan.identity):
-                raise EngineError(changed(others))
-            outcome = execute_run(run, engine, result, cpus, cancelled, live=live, started=started)
-            if fail_fast and outcome.status == RunStatus.FAILED:
-                cancelled.set()  # here, before this thread takes the next run
-            return outcome
-
     virtual = engine.capabilities.clock == "virtual"
     each = max((run.scenario.run.cpus for run in todo), default=1)
     usual = max(1, len(processors()) // each) if virtual else 1
     at_once = len(todo) * each < len(processors())
-    with _loaded_meanwhile(spare, at_once) as (started, idle), ThreadPoolExecutor(jobs or usual) as pool:
+    # Where nobody chose the number, one run more is prepared or concluded, so that the CPUs of the others never wait.
+    workers = jobs or usual + virtual
+    machines = threading.BoundedSemaphore(jobs or usual)
+
+    @contextlib.contextmanager
+    def claim(run: Run) -> Iterator[Sequence[int]]:
+        with machines, claimed_processors(run.scenario.run.cpus) as cpus:
+            if cancelled.is_set():
+                raise Cancelled(run.id)
+            progress(RunEvent.START, run, None)
+            yield cpus
+
+    def work(run: Run) -> Outcome:
+        if cancelled.is_set():
+            raise Cancelled(run.id)
+        if others := differing(engine, plan.identity):
+            raise EngineError(changed(others))
+        outcome = execute_run(run, engine, result, partial(claim, run), cancelled, live=live, started=started)
+        if fail_fast and outcome.status == RunStatus.FAILED:
+            cancelled.set()  # here, before this thread takes the next run
+        return outcome
+
+    with _loaded_meanwhile(spare, at_once) as (started, idle), ThreadPoolExecutor(workers) as pool:
         pending = {pool.submit(work, run): run for run in todo}
         try:
             while pending:

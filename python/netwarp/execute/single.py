@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from netwarp.store.making import ResultWriter
 from netwarp.store.run_status import RunStatus
 from netwarp.values.json_values import JsonObject
 from netwarp.values.keep import EVERYTHING, Keep
+
+Claim = Callable[[], AbstractContextManager[Sequence[int]]]
+"""Waits for the CPUs on which an engine executes a run, and holds them for as long as that takes."""
 
 
 class Cancelled(Exception):
@@ -41,7 +45,7 @@ def execute_run(
     run: Run,
     engine: Engine,
     result: ResultWriter,
-    cpus: Sequence[int],
+    claim: Claim,
     cancelled: threading.Event,
     *,
     live: bool = False,
@@ -60,15 +64,16 @@ def execute_run(
     spec = spec_of(run, engine, check)
     spec = replace(spec, job=replace(spec.job, live=live, started=started))
     with result.making(run.id) as directory:
-        return execute_spec(spec, engine, directory, cpus, cancelled)
+        return execute_spec(spec, engine, directory, claim, cancelled)
 
 
 def execute_spec(
-    spec: RunSpec, engine: Engine, directory: Path, cpus: Sequence[int], cancelled: threading.Event
+    spec: RunSpec, engine: Engine, directory: Path, claim: Claim, cancelled: threading.Event
 ) -> Outcome:
     """Execute the run in an empty directory. Raises Cancelled, StoreError."""
     write_json(directory / "run.json", spec.description)
-    outcome = engine.run(spec.job, directory, cpus, cancelled)
+    with claim() as cpus:
+        outcome = engine.run(spec.job, directory, cpus, cancelled)
     if outcome.status == RunStatus.CANCELLED:
         raise Cancelled(spec.job.id)
     from netwarp.execute.conclusion import conclude  # not earlier: it takes longer to load than a machine to start

@@ -4,7 +4,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from pickle import PickleBuffer
@@ -81,12 +81,10 @@ def make_run(spec: RunSpec, engine: EngineSpec, study: str) -> RemoteResult:
     found = _engine(engine)
     if others := differing(found, spec.identity):
         raise EngineError(changed(others))
-    with (
-        scratch(RUNS) as path,
-        claimed_processors(spec.cpus) as cpus,
-    ):
+    claim = partial(claimed_processors, spec.cpus)
+    with scratch(RUNS) as path:
         try:
-            outcome = execute_spec(spec, found, path, cpus, _cancelled[study])
+            outcome = execute_spec(spec, found, path, claim, _cancelled[study])
         except Cancelled:
             return RemoteResult(None, {})
         return RemoteResult(outcome, pack(path))

@@ -48,6 +48,11 @@ class BatchStream:
     _mapped: mmap.mmap
     _content: pa.Buffer
 
+    @property
+    def size(self) -> int:
+        """The bytes of its file."""
+        return int(self._content.size)
+
     def lengths(self) -> Iterator[int]:
         """The number of rows of each whole batch, without decompressing any. Raises StoreError if one is damaged."""
         for message in self._messages():

@@ -1,5 +1,6 @@
 """Reads Arrow IPC streams lazily, also if a failed run left them incomplete."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -15,6 +16,10 @@ from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.table import Table
 
 _CHUNK_ROWS = 1 << 18
+
+_SMALL_BYTES = 16 << 10
+"""A stream of no more bytes is read as a whole, since polars takes a millisecond, and three of its threads, to ask a
+source for its parts."""
 
 
 Cell = bool | int | float | str | bytes | None
@@ -51,8 +56,8 @@ def polars_schema(table: Table) -> pl.Schema:
 def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
     """A lazy frame over the stream at `path`, with exactly the columns of `table`.
 
-    The file is mapped: only the requested columns of one chunk at a time are read. Rows end at the last whole batch; a
-    missing or empty file has no rows. Nullable columns that the file lacks are null in every row.
+    A short file is read at once. A longer one is mapped: only the requested columns of one chunk at a time are read. Rows
+    end at the last whole batch; a missing or empty file has no rows. Nullable columns that the file lacks are null in every row.
     Raises StoreError if the file is not an Arrow stream or lacks a required column.
     """
     return scan_streams([path], table, [])
@@ -66,8 +71,7 @@ def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series
     """
     own = polars_schema(table)
     schema = pl.Schema({label.name: label.dtype for label in labels} | dict(own))
-    for path in paths:
-        _check(path, table)
+    size = sum(_checked_size(path, table) for path in paths)
 
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
@@ -75,19 +79,24 @@ def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series
         wanted = list(schema) if columns is None else columns
         left = n_rows
         named = [label for label in labels if label.name in wanted]
-        yield pl.DataFrame(schema={name: schema[name] for name in wanted})
         for number, path in enumerate(paths):
             # At least one column of the stream, which gives the number of rows.
             inner = [name for name in wanted if name in own] or list(own)[:1]
             for frame in _frames(path, table, inner, own):
                 part = frame if left is None else frame.head(left)
                 left = None if left is None else left - part.height
-                heads = [pl.lit(label[number], label.dtype).alias(label.name) for label in named]
-                part = part.with_columns(heads).select(wanted)
+                if wanted != inner:
+                    heads = [pl.lit(label[number], label.dtype).alias(label.name) for label in named]
+                    part = part.with_columns(heads).select(wanted)
                 yield part if predicate is None else part.filter(predicate)
                 if left == 0:
                     return
 
+    if size == 0:
+        return pl.LazyFrame(schema=schema)
+    if size <= _SMALL_BYTES:
+        with contextlib.suppress(StoreError):  # perhaps of a column that nobody asks for
+            return pl.concat(source(None, None, None, None)).lazy()
     return register_io_source(source, schema=schema, is_pure=True)
 
 
@@ -97,7 +106,7 @@ def batches(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pl.Dat
     At least one frame, perhaps without rows. For what needs no more than some rows at once: collecting a lazy frame
     takes memory in proportion to the length of the run. Raises StoreError.
     """
-    _check(path, table)
+    _checked_size(path, table)
     for frame in _frames(path, table, list(columns), polars_schema(table)):
         yield frame.head(_CHUNK_ROWS)
         yield from frame.slice(_CHUNK_ROWS).iter_slices(_CHUNK_ROWS)
@@ -158,15 +167,17 @@ def frame_of(content: pa.Table, path: Path) -> pl.DataFrame:
     return frame
 
 
-def _check(path: Path, table: Table) -> None:
-    """Refuse a file that is not the table's, before polars reads it and wraps the error in its own."""
+def _checked_size(path: Path, table: Table) -> int:
+    """The bytes of the stream; 0 without one. Refuses a file that is not the table's, before polars reads it and wraps
+    the error in its own."""
     if (stream := open_stream(path)) is None:
-        return
+        return 0
     for name in table.schema.names:
         if stream.schema.names.count(name) > 1:
             raise StoreError(f"cannot read {path}: it has two columns {name!r}")
         if name not in stream.schema.names and not table.schema.field(name).nullable:
             raise StoreError(f"cannot read {path}: it has no column {name}; another version of netwarp made it")
+    return stream.size
 
 
 def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> Iterator[pl.DataFrame]:

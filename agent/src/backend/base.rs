@@ -9,7 +9,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
-use super::pump::Pump;
+use super::pump::Pumps;
 use crate::lab::{Capture, Condition, Lab, Machine, Module};
 use crate::machine;
 use crate::machine::program::Rules;
@@ -222,8 +222,8 @@ pub trait Backend: Sync {
         )
     }
 
-    /// A pump for the data of a TCP socket; None unless the kernel moves data by itself.
-    fn pump(&self) -> Result<Option<Pump>> {
+    /// Those who move the data of TCP sockets; None unless the kernel does so by itself.
+    fn pumps(&self) -> Result<Option<Pumps>> {
         Ok(None)
     }
 

@@ -11,7 +11,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Context, Result, ensure};
 
 use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
-use super::pump::Pump;
+use super::pump::Pumps;
 use crate::lab::{Capture, Condition, Lab, Machine, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
@@ -227,8 +227,8 @@ impl Backend for Uml {
     }
 
     /// The kernel of an older netwarp has none.
-    fn pump(&self) -> Result<Option<Pump>> {
-        Pump::open()
+    fn pumps(&self) -> Result<Option<Pumps>> {
+        Pumps::open()
     }
 
     fn charged(&self) -> Vec<Charge> {

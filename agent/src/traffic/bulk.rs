@@ -36,11 +36,13 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         bytes,
         connect_ahead_ns,
     } = flow.fields()?;
+    let pumps = setup.steps.borrow().pumps();
+    let opening = Opening::tcp(setup, &cc).unblocked(pumps.is_some());
     let Ends {
         listener,
         client,
         to,
-    } = connection::open(setup, &Opening::tcp(setup, &cc))?;
+    } = connection::open(setup, &opening)?;
     let bulk = Bulk {
         sender: client.map(Arc::new),
         receives: listener.is_some(),
@@ -60,8 +62,8 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
             progress: Arc::clone(&progress),
             transfers,
         };
-        match setup.network.backend.pump()? {
-            Some(pump) => pumped::receive(setup, pump, listener, done)?,
+        match pumps.clone() {
+            Some(pumps) => pumped::receive(setup, pumps, listener, done)?,
             None => receive_by_thread(format!("to {}", flow.name), listener, done)?,
         }
     }
@@ -75,8 +77,8 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
             t0_ns,
             progress,
         };
-        match setup.network.backend.pump()? {
-            Some(pump) => pumped::send(setup, pump, sending)?,
+        match pumps {
+            Some(pumps) => pumped::send(setup, pumps, sending)?,
             None => send_by_thread(format!("from {}", flow.name), sending)?,
         }
     }

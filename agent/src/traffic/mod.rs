@@ -125,7 +125,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         false => network.backend.program_root(&programs)?.map(Arc::new),
     };
     let mut flows: Vec<(Flow, Box<dyn Generator>)> = Vec::new();
-    let steps = RefCell::new(Steps::new()?);
+    let steps = RefCell::new(Steps::new(network.backend.pumps()?)?);
     for flow in &lab.flows {
         let setup = Setup {
             network,

@@ -3,7 +3,7 @@
 //! threads of its own would take more memory than its connection.
 
 use std::collections::{BTreeSet, HashMap};
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
@@ -11,21 +11,35 @@ use nix::sys::epoll::EpollFlags;
 
 use super::threads::{lock, spawn};
 use super::watch::Watch;
+use crate::backend::{Pumped, Pumps};
 use crate::time::{monotonic_ns, sleep_until};
 
 /// A task's reason to wait; the instants for which it was added count in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// An event of a descriptor.
+    /// An event of a descriptor, which stays open as long as the task has not ended.
     Event(RawFd, EpollFlags),
+    /// The end of its order to the kernel.
+    Order,
     /// The next of its instants.
     Instant,
     /// Nothing: it has ended.
     Over,
 }
 
-/// Takes the next step of a task. It may be called early, and then repeats what it waits for.
-pub type Step = Box<dyn FnMut() -> Next + Send>;
+/// Why a task takes a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// It was added, or one of its instants has come, perhaps while it waits for something else.
+    Instant,
+    /// The event for which it waited.
+    Event,
+    /// Its order is over.
+    Over(Pumped),
+}
+
+/// Takes the next step of the task with this number. If it has to wait on, it repeats for what.
+pub type Step = Box<dyn FnMut(usize, Cause) -> Next + Send>;
 
 /// All tasks of a run.
 pub struct Steps {
@@ -36,22 +50,33 @@ pub struct Steps {
 
 struct Shared {
     watch: Watch,
+    pumps: Option<Arc<Pumps>>,
     tasks: Mutex<Tasks>,
 }
 
 #[derive(Default)]
 struct Tasks {
-    /// None: it has ended.
-    steps: Vec<Option<Step>>,
-    waiting: Vec<Option<RawFd>>,
-    /// The task that waits for a descriptor.
+    tasks: Vec<Task>,
+    /// The task of each descriptor that is watched.
     by_fd: HashMap<RawFd, usize>,
 }
 
+struct Task {
+    /// None: it has ended.
+    step: Option<Step>,
+    /// The descriptor of whose events the kernel tells. After one it tells of no more until it is asked again; to take
+    /// the descriptor out would be a system call more.
+    watched: Option<RawFd>,
+    /// Whether the task waits for an event of it.
+    waits: bool,
+}
+
 impl Steps {
-    pub fn new() -> Result<Self> {
+    /// `pumps` take the orders of tasks, if the kernel moves data by itself.
+    pub fn new(pumps: Option<Pumps>) -> Result<Self> {
         let shared = Shared {
             watch: Watch::new()?,
+            pumps: pumps.map(Arc::new),
             tasks: Mutex::default(),
         };
         Ok(Self {
@@ -60,25 +85,36 @@ impl Steps {
         })
     }
 
+    /// Those that take the orders of tasks.
+    pub fn pumps(&self) -> Option<Arc<Pumps>> {
+        self.shared.pumps.clone()
+    }
+
     /// Adds a task that has something to do at each of these instants; with none, it takes its first step now.
     pub fn add(&mut self, instants: &[i64], step: Step) -> Result<()> {
         let mut tasks = lock(&self.shared.tasks);
-        let number = tasks.steps.len();
-        tasks.steps.push(Some(step));
-        tasks.waiting.push(None);
+        let number = tasks.tasks.len();
+        tasks.tasks.push(Task {
+            step: Some(step),
+            watched: None,
+            waits: false,
+        });
         self.due.extend(instants.iter().map(|&at| (at, number)));
         match instants.is_empty() {
-            true => tasks.advance(number, &self.shared.watch),
+            true => tasks.advance(number, Cause::Instant, &self.shared.watch),
             false => Ok(()),
         }
     }
 
     /// Starts the threads, if there are tasks.
     pub fn start(self) -> Result<()> {
-        if lock(&self.shared.tasks).steps.is_empty() {
+        if lock(&self.shared.tasks).tasks.is_empty() {
             return Ok(());
         }
         let (shared, due) = (Arc::clone(&self.shared), self.due);
+        if let Some(pumps) = &shared.pumps {
+            shared.watch.add(pumps.as_raw_fd(), EpollFlags::EPOLLIN)?;
+        }
         if !due.is_empty() {
             spawn("instants".into(), move || {
                 for (at_ns, number) in due {
@@ -86,7 +122,11 @@ impl Steps {
                     if monotonic_ns() < at_ns {
                         sleep_until(at_ns);
                     }
-                    if lock(&shared.tasks).advance(number, &shared.watch).is_err() {
+                    let mut tasks = lock(&shared.tasks);
+                    if tasks
+                        .advance(number, Cause::Instant, &shared.watch)
+                        .is_err()
+                    {
                         return;
                     }
                 }
@@ -102,9 +142,13 @@ impl Shared {
     fn serve(&self) -> Result<()> {
         for (fd, _) in self.watch.wait()? {
             let mut tasks = lock(&self.tasks);
-            // An earlier step of this batch may have ended the wait.
-            if let Some(&number) = tasks.by_fd.get(&fd) {
-                tasks.advance(number, &self.watch)?;
+            match &self.pumps {
+                Some(pumps) if pumps.as_raw_fd() == fd => {
+                    for (number, pumped) in pumps.over()? {
+                        tasks.advance(number, Cause::Over(pumped), &self.watch)?;
+                    }
+                }
+                _ => tasks.event(fd, &self.watch)?,
             }
         }
         Ok(())
@@ -112,29 +156,49 @@ impl Shared {
 }
 
 impl Tasks {
-    fn advance(&mut self, number: usize, watch: &Watch) -> Result<()> {
-        let Some(step) = self.steps[number].as_mut() else {
+    /// Takes the step of the task that waits for this event, if it still does: it may have ended, or an instant may have
+    /// come first.
+    fn event(&mut self, fd: RawFd, watch: &Watch) -> Result<()> {
+        match self.by_fd.get(&fd) {
+            Some(&number) if std::mem::take(&mut self.tasks[number].waits) => {
+                self.advance(number, Cause::Event, watch)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn advance(&mut self, number: usize, cause: Cause, watch: &Watch) -> Result<()> {
+        let task = &mut self.tasks[number];
+        let Some(step) = &mut task.step else {
             return Ok(());
         };
-        let next = step();
-        let fd = match next {
-            Next::Event(fd, _) => Some(fd),
-            Next::Instant | Next::Over => None,
-        };
-        let before = std::mem::replace(&mut self.waiting[number], fd);
-        if before != fd {
-            if let Some(fd) = before {
-                self.by_fd.remove(&fd);
-                watch.remove(fd)?;
+        match step(number, cause) {
+            Next::Event(fd, flags) => self.watch(number, fd, flags, watch)?,
+            Next::Order | Next::Instant => task.waits = false,
+            Next::Over => {
+                task.step = None;
+                if let Some(fd) = task.watched.take() {
+                    self.by_fd.remove(&fd);
+                }
             }
-            if let Next::Event(fd, flags) = next {
-                self.by_fd.insert(fd, number);
-                watch.add(fd, flags)?;
-            }
-        }
-        if next == Next::Over {
-            self.steps[number] = None;
         }
         Ok(())
+    }
+
+    fn watch(&mut self, number: usize, fd: RawFd, flags: EpollFlags, watch: &Watch) -> Result<()> {
+        let task = &mut self.tasks[number];
+        let once = flags | EpollFlags::EPOLLONESHOT;
+        let waited = std::mem::replace(&mut task.waits, true);
+        match task.watched.replace(fd) {
+            Some(before) if before == fd && waited => return Ok(()),
+            Some(before) if before == fd => return watch.again(fd, once),
+            Some(before) => {
+                self.by_fd.remove(&before);
+                watch.remove(before)?;
+            }
+            None => {}
+        }
+        self.by_fd.insert(fd, number);
+        watch.add(fd, once)
     }
 }

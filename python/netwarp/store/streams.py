@@ -56,9 +56,9 @@ def polars_schema(table: Table) -> pl.Schema:
 def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
     """A lazy frame over the stream at `path`, with exactly the columns of `table`.
 
-    A short file is read at once. A longer one is mapped: only the requested columns of one chunk at a time are read. Rows
-    end at the last whole batch; a missing or empty file has no rows. Nullable columns that the file lacks are null in every row.
-    Raises StoreError if the file is not an Arrow stream or lacks a required column.
+    A short file is read at once. A longer one is mapped: only the requested columns of one chunk at a time are read.
+    Rows end at the last whole batch; a missing or empty file has no rows. Nullable columns that the file lacks are null
+    in every row. Raises StoreError if the file is not an Arrow stream or lacks a required column.
     """
     return scan_streams([path], table, [])
 

@@ -2,61 +2,56 @@
 //! are only called when something is to be done (`steps`).
 
 use std::os::fd::{AsRawFd, IntoRawFd};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{SockaddrStorage, connect};
 
 use super::ends::{Done, Sending};
-use crate::backend::{Order, Pump};
+use crate::backend::{Order, Pumps};
 use crate::time::{monotonic_ns, sleep_until};
 use crate::traffic::connection::{Listener, is_answered, is_sent};
 use crate::traffic::generator::Setup;
-use crate::traffic::steps::Next;
+use crate::traffic::steps::{Cause, Next};
 
-/// Connects and sends at the instants that `sending` names.
-pub fn send(setup: &Setup, pump: Pump, sending: Sending) -> Result<()> {
-    fcntl(&sending.socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).context("sender")?;
-    let mut instants = vec![sending.connect_at_ns, sending.start_at_ns];
-    instants.dedup();
+/// Connects and sends at the instants that `sending` names; its socket does not block.
+pub fn send(setup: &Setup, pumps: Arc<Pumps>, sending: Sending) -> Result<()> {
+    let instants = [sending.connect_at_ns, sending.start_at_ns];
     let mut sender = Sender {
         sending,
-        pump,
-        stage: Stage::Connecting,
+        pumps,
+        stage: Stage::Prepared,
     };
-    let step = move || match sender.step() {
-        Ok(next) => next,
-        Err(e) => {
+    let step = move |number, cause| {
+        sender.step(number, cause).unwrap_or_else(|e| {
             sender.sending.failed(&e);
             Next::Over
-        }
+        })
     };
     setup.steps.borrow_mut().add(&instants, Box::new(step))
 }
 
-/// Accepts a connection, and takes its bytes.
-pub fn receive(setup: &Setup, pump: Pump, listener: Listener, done: Done) -> Result<()> {
-    fcntl(&listener.socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).context("listener")?;
+/// Accepts a connection, and takes its bytes; the listener does not block.
+pub fn receive(setup: &Setup, pumps: Arc<Pumps>, listener: Listener, done: Done) -> Result<()> {
     let mut receiver = Receiver {
         listener,
-        accepted: false,
         done,
-        pump,
+        pumps,
     };
-    let step = move || match receiver.step() {
-        Ok(next) => next,
-        Err(e) => {
+    let step = move |number, cause| {
+        receiver.step(number, cause).unwrap_or_else(|e| {
             receiver.done.failed(&e);
             Next::Over
-        }
+        })
     };
     setup.steps.borrow_mut().add(&[], Box::new(step))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
+    Prepared,
     Connecting,
     Connected,
     Sending,
@@ -64,18 +59,21 @@ enum Stage {
 
 struct Sender {
     sending: Sending,
-    pump: Pump,
+    pumps: Arc<Pumps>,
     stage: Stage,
 }
 
 impl Sender {
-    fn step(&mut self) -> Result<Next> {
+    fn step(&mut self, number: usize, cause: Cause) -> Result<Next> {
         let fd = self.sending.socket.as_raw_fd();
-        if self.stage == Stage::Connecting {
+        let answer = Next::Event(fd, EpollFlags::EPOLLOUT);
+        if self.stage == Stage::Connecting && cause == Cause::Instant {
+            return Ok(answer);
+        }
+        if matches!(self.stage, Stage::Prepared | Stage::Connecting) {
+            self.stage = Stage::Connecting;
             match connect(fd, &SockaddrStorage::from(self.sending.to)) {
-                Err(Errno::EINPROGRESS | Errno::EALREADY) => {
-                    return Ok(Next::Event(fd, EpollFlags::EPOLLOUT));
-                }
+                Err(Errno::EINPROGRESS | Errno::EALREADY) => return Ok(answer),
                 connected => {
                     let answered = is_answered(connected.map_err(Into::into));
                     if !answered
@@ -96,13 +94,13 @@ impl Sender {
             if monotonic_ns() < self.sending.start_at_ns {
                 return Ok(Next::Instant);
             }
-            self.pump.begin(Order::Feed, fd, self.sending.bytes)?;
+            self.pumps
+                .begin(Order::Feed, fd, self.sending.bytes, number)?;
             self.stage = Stage::Sending;
         }
-        let pumped = self.pump.pumped()?;
-        if pumped.done_ns.is_none() {
-            return Ok(Next::Event(self.pump.as_raw_fd(), EpollFlags::EPOLLIN));
-        }
+        let Cause::Over(pumped) = cause else {
+            return Ok(Next::Order);
+        };
         // The kernel has sent a FIN if it has sent all bytes.
         is_sent(pumped.result())?;
         Ok(Next::Over)
@@ -111,29 +109,31 @@ impl Sender {
 
 struct Receiver {
     listener: Listener,
-    accepted: bool,
     done: Done,
-    pump: Pump,
+    pumps: Arc<Pumps>,
 }
 
 impl Receiver {
-    fn step(&mut self) -> Result<Next> {
-        if !self.accepted {
-            let Some(socket) = self.listener.accept_now()? else {
-                let fd = self.listener.socket.as_raw_fd();
-                return Ok(Next::Event(fd, EpollFlags::EPOLLIN));
-            };
-            // It stays open until the machine ends: closing it would send a FIN.
-            let fd = socket.into_raw_fd();
-            self.accepted = true;
-            self.done.accepted(fd);
-            self.pump.begin(Order::Drain, fd, self.done.bytes)?;
+    fn step(&mut self, number: usize, cause: Cause) -> Result<Next> {
+        if let Cause::Over(pumped) = cause {
+            self.done
+                .taken(pumped.bytes, pumped.done_ns - self.done.t0_ns)?;
+            return Ok(Next::Over);
         }
-        let pumped = self.pump.pumped()?;
-        let Some(done_ns) = pumped.done_ns else {
-            return Ok(Next::Event(self.pump.as_raw_fd(), EpollFlags::EPOLLIN));
+        let fd = self.listener.socket.as_raw_fd();
+        // Nobody has connected when all is prepared.
+        let accepted = match cause {
+            Cause::Event => self.listener.accept_now()?,
+            _ => None,
         };
-        self.done.taken(pumped.bytes, done_ns - self.done.t0_ns)?;
-        Ok(Next::Over)
+        let Some(socket) = accepted else {
+            return Ok(Next::Event(fd, EpollFlags::EPOLLIN));
+        };
+        // It stays open until the machine ends: closing it would send a FIN.
+        let fd = socket.into_raw_fd();
+        self.done.accepted(fd);
+        self.pumps
+            .begin(Order::Drain, fd, self.done.bytes, number)?;
+        Ok(Next::Order)
     }
 }

@@ -277,10 +277,11 @@ struct netwarp_departure {
 };
 
 /*
- * An order to /proc/netwarp_pump: the data of an established TCP socket, sent as
- * zeros or taken and discarded for its owner, which is not woken for it. Reading the
- * file says how far that has come, and the file becomes readable when it is done. A
- * feed whose bytes are all sent ends with a FIN, a drain also where the peer has ended.
+ * An order to /proc/netwarp_pumps: the data of an established TCP socket, sent as
+ * zeros or taken and discarded for its owner, which is not woken for it. The file becomes
+ * readable when an order is over, and reading it gives those that are. A feed whose bytes
+ * are all sent ends with a FIN, a drain also where the peer has ended; of a feed that is
+ * ended by shutdown(2) nothing is told.
  */
 #define NETWARP_FEED	1
 #define NETWARP_DRAIN	2
@@ -289,11 +290,13 @@ struct netwarp_order {
 	__u32	fd;
 	__u32	what;
 	__u64	bytes;		/* ~0: without end */
+	__u64	id;		/* by which it is named when it is over */
 };
 
 struct netwarp_pumped {
+	__u64	id;
 	__u64	bytes;
-	__u64	done_ns;	/* CLOCK_MONOTONIC; 0: not yet */
+	__u64	done_ns;	/* CLOCK_MONOTONIC */
 	__s64	error;		/* a negative errno(3) that ended it, or 0 */
 };
 

@@ -202,3 +202,86 @@ impl Tasks {
         watch.add(fd, once)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// A task that takes a byte at each event, and tells why it was called, with its number.
+    fn taking(
+        steps: &mut Steps,
+        instants: &[i64],
+        bytes: usize,
+    ) -> Result<(PipeWriter, Receiver<(usize, Cause)>)> {
+        let (mut reader, writer): (PipeReader, PipeWriter) = pipe()?;
+        let (tell, told) = channel();
+        let mut left = bytes;
+        let step = move |number, cause| {
+            let _ = tell.send((number, cause));
+            if cause == Cause::Event {
+                let _ = reader.read_exact(&mut [0]);
+                left -= 1;
+            }
+            match left {
+                0 => Next::Over,
+                _ => Next::Event(reader.as_raw_fd(), EpollFlags::EPOLLIN),
+            }
+        };
+        steps.add(instants, Box::new(step))?;
+        Ok((writer, told))
+    }
+
+    #[test]
+    fn a_task_is_called_once_for_each_event_for_which_it_waits() -> Result<()> {
+        let mut steps = Steps::new(None)?;
+        let (_silent, not_told) = taking(&mut steps, &[], 1)?;
+        let (mut writer, told) = taking(&mut steps, &[], 3)?;
+        steps.start()?;
+        assert_eq!(told.recv()?, (1, Cause::Instant));
+        for _ in 0..3 {
+            assert!(told.try_recv().is_err(), "no event, no call");
+            writer.write_all(&[0])?;
+            assert_eq!(told.recv_timeout(SOON)?, (1, Cause::Event));
+        }
+        assert!(
+            told.recv_timeout(SOON).is_err(),
+            "it has ended, and is gone"
+        );
+        assert_eq!(not_told.try_iter().count(), 1, "when it was added");
+        Ok(())
+    }
+
+    #[test]
+    fn an_instant_does_not_end_the_wait_for_an_event() -> Result<()> {
+        let mut steps = Steps::new(None)?;
+        let now = monotonic_ns();
+        let (mut writer, told) = taking(&mut steps, &[now, now + 2_000_000], 1)?;
+        steps.start()?;
+        assert_eq!(told.recv_timeout(SOON)?, (0, Cause::Instant));
+        assert_eq!(told.recv_timeout(SOON)?, (0, Cause::Instant));
+        writer.write_all(&[0])?;
+        assert_eq!(told.recv_timeout(SOON)?, (0, Cause::Event));
+        Ok(())
+    }
+
+    #[test]
+    fn a_descriptor_may_be_that_of_an_ended_task() -> Result<()> {
+        let mut steps = Steps::new(None)?;
+        let (mut first, told_first) = taking(&mut steps, &[], 1)?;
+        let shared = Arc::clone(&steps.shared);
+        first.write_all(&[0])?;
+        shared.serve()?;
+        assert_eq!(told_first.try_iter().count(), 2, "added, and an event");
+        let (mut second, told) = taking(&mut steps, &[], 1)?;
+        second.write_all(&[0])?;
+        shared.serve()?;
+        assert_eq!(told.try_iter().last(), Some((1, Cause::Event)));
+        Ok(())
+    }
+}

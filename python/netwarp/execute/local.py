@@ -33,8 +33,8 @@ def execute(
     spare: Callable[[], None] = lambda: None,
 ) -> Execution:
     """Execute every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, while
-    another is prepared or concluded, but only one in real time, because runs disturb each other. Runs with a status of `again` are executed again, and
-    replaced.
+    another is prepared or concluded, but only one in real time, because runs disturb each other. Runs with a status of
+    `again` are executed again, and replaced.
 
     The output of `live` runs' commands is seen here at once. `progress` gets the events of every run (`RunEvent`), that
     of its end from this thread. A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
@@ -50,8 +50,9 @@ def execute(
     each = max((run.scenario.run.cpus for run in todo), default=1)
     usual = max(1, len(processors()) // each) if virtual else 1
     at_once = len(todo) * each < len(processors())
-    # Where nobody chose the number, one run more is prepared or concluded, so that the CPUs of the others never wait.
-    workers = jobs or usual + virtual
+    # If no number is given, one run more is prepared or concluded, so that the CPUs of the others never wait. With
+    # `fail_fast` it is not, as it would begin while a run that failed is concluded.
+    workers = jobs or usual + (virtual and not fail_fast)
     machines = threading.BoundedSemaphore(jobs or usual)
 
     @contextlib.contextmanager
@@ -59,14 +60,14 @@ def execute(
         with machines, claimed_processors(run.scenario.run.cpus) as cpus:
             if cancelled.is_set():
                 raise Cancelled(run.id)
+            if others := differing(engine, plan.identity):
+                raise EngineError(changed(others))
             progress(RunEvent.START, run, None)
             yield cpus
 
     def work(run: Run) -> Outcome:
         if cancelled.is_set():
             raise Cancelled(run.id)
-        if others := differing(engine, plan.identity):
-            raise EngineError(changed(others))
         outcome = execute_run(run, engine, result, partial(claim, run), cancelled, live=live, started=started)
         if fail_fast and outcome.status == RunStatus.FAILED:
             cancelled.set()  # here, before this thread takes the next run
@@ -87,6 +88,9 @@ def execute(
             cancelled.set()
             for future in pending:
                 future.cancel()
+    # Those that were being concluded meanwhile are done as well.
+    for future in [future for future in pending if not future.cancelled()]:
+        _take(future, pending, execution, progress)
     return execution
 
 
@@ -122,10 +126,17 @@ def _loaded_meanwhile(
 def _collect(pending: "dict[Future[Outcome], Run]", execution: Execution, progress: Progress) -> None:
     finished, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
     for future in finished:
-        run = pending.pop(future)
-        try:
-            outcome = future.result()
-        except Cancelled:
-            continue  # another run failed, with fail_fast
-        execution.done[run.id] = outcome
-        progress(RunEvent.END, run, outcome)
+        _take(future, pending, execution, progress)
+
+
+def _take(
+    future: "Future[Outcome]", pending: "dict[Future[Outcome], Run]", execution: Execution, progress: Progress
+) -> None:
+    """Take the outcome of a run that has ended. Raises StoreError, EngineError."""
+    run = pending.pop(future)
+    try:
+        outcome = future.result()
+    except Cancelled:
+        return  # another run failed, with fail_fast, or the user has interrupted all
+    execution.done[run.id] = outcome
+    progress(RunEvent.END, run, outcome)

@@ -67,9 +67,7 @@ def execute_run(
         return execute_spec(spec, engine, directory, claim, cancelled)
 
 
-def execute_spec(
-    spec: RunSpec, engine: Engine, directory: Path, claim: Claim, cancelled: threading.Event
-) -> Outcome:
+def execute_spec(spec: RunSpec, engine: Engine, directory: Path, claim: Claim, cancelled: threading.Event) -> Outcome:
     """Execute the run in an empty directory. Raises Cancelled, StoreError."""
     write_json(directory / "run.json", spec.description)
     with claim() as cpus:

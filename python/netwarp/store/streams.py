@@ -95,7 +95,7 @@ def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series
     if size == 0:
         return pl.LazyFrame(schema=schema)
     if size <= _SMALL_BYTES:
-        with contextlib.suppress(StoreError):  # perhaps of a column that nobody asks for
+        with contextlib.suppress(StoreError):  # perhaps of a column that is not asked for
             return pl.concat(source(None, None, None, None)).lazy()
     return register_io_source(source, schema=schema, is_pure=True)
 

@@ -70,6 +70,9 @@ impl Sender {
         if self.stage == Stage::Connecting && cause == Cause::Instant {
             return Ok(answer);
         }
+        if self.stage == Stage::Connecting && self.sending.was_stopped()? {
+            return Ok(Next::Over);
+        }
         if matches!(self.stage, Stage::Prepared | Stage::Connecting) {
             self.stage = Stage::Connecting;
             match connect(fd, &SockaddrStorage::from(self.sending.to)) {
@@ -121,7 +124,7 @@ impl Receiver {
             return Ok(Next::Over);
         }
         let fd = self.listener.socket.as_raw_fd();
-        // Nobody has connected when all is prepared.
+        // No peer has connected when all is prepared.
         let accepted = match cause {
             Cause::Event => self.listener.accept_now()?,
             _ => None,

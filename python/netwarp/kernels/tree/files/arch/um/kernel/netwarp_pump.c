@@ -36,7 +36,7 @@
 #define MESSAGE_BYTES	(4U << 20)
 #define TAKEN_BYTES	(1U << 30)
 
-/* An open file, with the orders that are over and that nobody has read. */
+/* An open file, with the orders that are over and have not been read. */
 struct pumps {
 	struct kref refs;		/* of the file, and of each order that is not over */
 	spinlock_t lock;
@@ -136,10 +136,14 @@ static LIST_HEAD(ready_drains);
 static DEFINE_SPINLOCK(ready_lock);
 static struct task_struct *drainer;
 
-/* What has come is discarded: tcp(7), MSG_TRUNC. */
+/*
+ * What has come is discarded: tcp(7), MSG_TRUNC. A thread's call ends after TAKEN_BYTES,
+ * within a buffer, at which TCP looks at its window; so does one here.
+ */
 static int take_some(struct pump *p)
 {
-	struct kvec nowhere = { .iov_len = min_t(u64, p->left, TAKEN_BYTES) };
+	u64 of_call = TAKEN_BYTES - (p->pumped.bytes & (TAKEN_BYTES - 1));
+	struct kvec nowhere = { .iov_len = min(p->left, of_call) };
 	struct msghdr msg = { };
 
 	return kernel_recvmsg(p->sock, &msg, &nowhere, 1, nowhere.iov_len, MSG_TRUNC | MSG_DONTWAIT);
@@ -225,6 +229,7 @@ static int start_drain(struct pump *p)
 	if (IS_ERR(started))
 		return PTR_ERR(started);
 	init_waitqueue_func_entry(&p->event, on_event);
+	/* The drainer runs when this has slept or ended: the kernel is not preempted. */
 	add_wait_queue(sk_sleep(p->sock->sk), &p->event);
 	/* It may have data already. */
 	on_event(&p->event, 0, 0, NULL);

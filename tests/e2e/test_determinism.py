@@ -83,14 +83,14 @@ def test_programs_run_by_ptrace_do_the_same(scenario: Path, reference: Mapping[s
 
 def test_threads_that_move_the_data_do_the_same(tmp_path: Path) -> None:
     """Each end of a flow has a thread of the agent in place of one of the kernel (netwarp_pump.c): flows without an
-    end, with a time, with bytes, connected ahead, and cut off, over a queue that drops."""
+    end, with a time, with bytes, connected ahead, with options, by IPv6, and cut off, over a queue that drops."""
     ends = 'from = "h1"\nto = "h2"\ntool = "bulk"\n'
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(
         dumbbell(
             flows=f'[flows.many]\n{ends}count = 10\n[flows.sized]\n{ends}count = 3\nbytes = "5MB"\nstart = "1s"\n',
-            tail=f'[flows.short]\n{ends}cc = "bbr"\nstart = "2s"\nduration = "3s"\n'
-            f'[flows.ahead]\n{ends}count = 4\nstart = "4s"\nconnect_ahead = "1s"\nbytes = "30kB"\n'
+            tail=f'[flows.short]\n{ends}cc = "bbr"\nstart = "2s"\nduration = "3s"\npriority = 6\ndscp = "EF"\n'
+            f'[flows.ahead]\n{ends}count = 4\nstart = "4s"\nconnect_ahead = "1s"\nbytes = "30kB"\nfamily = "ipv6"\n'
             '[[changes]]\nat = "9s"\nlink = "bottleneck"\nloss = "100%"\n',
         )
     )

@@ -222,7 +222,7 @@ pub trait Backend: Sync {
         )
     }
 
-    /// Those who move the data of TCP sockets; None unless the kernel does so by itself.
+    /// Connections whose ends are in the kernel; None if it has none.
     fn pumps(&self) -> Result<Option<Pumps>> {
         Ok(None)
     }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 pub use base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
 pub use host::{NAME as HOST, NAME_PREFIX as HOST_NAME_PREFIX, confine_programs};
-pub use pump::{Order, Pumped, Pumps};
+pub use pump::{Pump, PumpEnd, Pumps};
 pub use ssh::{NAME as SSH, STOP as STOP_RUN, Signal as StartSignal, connect as connect_ssh};
 
 /// All backends.

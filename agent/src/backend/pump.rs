@@ -1,103 +1,243 @@
-//! Data of TCP sockets that the kernel moves by itself (netwarp_pump.c), which costs less than programs that do it.
+//! TCP connections whose ends are in the kernel (netwarp_pump.c), which costs less than programs that move their data.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike};
+
+use crate::lab::SocketOption;
 
 const PUMPS: &str = "/proc/netwarp_pumps";
-const WORDS: usize = 4;
-/// Orders that are over and told of at once.
-const MOST: usize = 64;
+const MOST_OPTIONS: usize = 64;
+const ADDRESS_BYTES: usize = 32;
+/// Connections that are complete and told of at once.
+const MOST_COMPLETE: usize = 64;
 
-/// An order for a socket's data: `NETWARP_FEED`, `NETWARP_DRAIN`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// Sends zeros, then a FIN.
-    Feed = 1,
-    /// Takes and discards what comes, up to the end of the stream.
-    Drain = 2,
-}
-
-/// Takes orders, each with a number. Its descriptor is readable while orders are over that were not told of.
+/// All connections of this kind.
 pub struct Pumps(File);
 
-/// How an order has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pumped {
-    pub bytes: u64,
-    /// The instant of CLOCK_MONOTONIC at which the order was carried out, or the connection failed.
-    pub done_ns: i64,
-    /// An errno(3), 0 if nothing failed.
-    pub error: i32,
+/// A connection to open. Instants are of CLOCK_MONOTONIC.
+pub struct Pump<'a> {
+    /// By which it is named in all that follows.
+    pub id: u32,
+    /// None: that end is on another machine.
+    pub from: Option<PumpEnd<'a>>,
+    pub to: Option<PumpEnd<'a>>,
+    /// The address of `to`, wherever it is.
+    pub destination: SocketAddr,
+    pub congestion_control: &'a str,
+    /// Of all sockets, in this order.
+    pub options: &'a [SocketOption],
+    /// None: without end.
+    pub bytes: Option<u64>,
+    pub connect_at_ns: i64,
+    pub start_at_ns: i64,
 }
+
+/// An end of a connection that is on this machine.
+pub struct PumpEnd<'a> {
+    /// Its network namespace.
+    pub net: &'a File,
+    pub address: SocketAddr,
+}
+
+/// State of a connection, as far as this machine knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pumped {
+    /// Why it has ended: an errno(3), unless it was stopped before.
+    pub error: Option<i32>,
+    pub connected_ns: Option<i64>,
+    /// When the receiver had taken all bytes, or the peer's stream had ended.
+    pub done_ns: Option<i64>,
+    /// Bytes that the receiver took.
+    pub taken: u64,
+    /// The receiver's `tcpi_bytes_received`.
+    pub received: u64,
+    /// The sender's struct tcp_info, as many bytes of it as this kernel has.
+    pub sender: Vec<u8>,
+}
+
+/// `struct netwarp_end`
+#[repr(C)]
+struct RawEnd {
+    net: i32,
+    bytes: u32,
+    address: [u8; ADDRESS_BYTES],
+}
+
+/// `struct netwarp_option`
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct RawOption {
+    level: u32,
+    name: u32,
+    value: i32,
+}
+
+/// `struct netwarp_pump`, without its options: what the number of the ioctl(2) counts.
+#[repr(C)]
+struct RawHead {
+    id: u32,
+    options: u32,
+    bytes: u64,
+    connect_at_ns: i64,
+    start_at_ns: i64,
+    from: RawEnd,
+    to: RawEnd,
+    congestion: [u8; 16],
+}
+
+#[repr(C)]
+struct RawPump {
+    head: RawHead,
+    options: [RawOption; MOST_OPTIONS],
+}
+
+/// `struct netwarp_pumped`
+#[repr(C)]
+struct RawPumped {
+    id: u32,
+    error: i32,
+    connected_ns: i64,
+    done_ns: i64,
+    taken: u64,
+    received: u64,
+    info_bytes: u32,
+    info: [u8; 508],
+}
+
+nix::ioctl_write_ptr!(pump_begin, b'w', 1, RawHead);
+nix::ioctl_write_int_bad!(pump_stop, nix::request_code_none!(b'w', 2));
+nix::ioctl_readwrite!(pump_ask, b'w', 3, RawPumped);
 
 impl Pumps {
     /// None: this kernel has none.
     pub fn open() -> Result<Option<Self>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true);
-        match options.custom_flags(libc::O_NONBLOCK).open(PUMPS) {
+        match OpenOptions::new().read(true).open(PUMPS) {
             Ok(file) => Ok(Some(Self(file))),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e).context(PUMPS),
         }
     }
 
-    /// Orders the kernel to move this many bytes of an established connection from now on; None: without end.
-    pub fn begin(
-        &self,
-        order: Order,
-        socket: RawFd,
-        bytes: Option<u64>,
-        number: usize,
-    ) -> Result<()> {
-        let mut request = [0; 24];
-        request[..4].copy_from_slice(&(socket as u32).to_ne_bytes());
-        request[4..8].copy_from_slice(&(order as u32).to_ne_bytes());
-        request[8..16].copy_from_slice(&bytes.unwrap_or(u64::MAX).to_ne_bytes());
-        request[16..].copy_from_slice(&(number as u64).to_ne_bytes());
-        (&self.0).write_all(&request).context(PUMPS)
+    /// Opens a connection's sockets; the rest is done at its instants.
+    pub fn begin(&self, pump: &Pump) -> Result<()> {
+        let raw = RawPump::new(pump)?;
+        // SAFETY: the kernel reads the head and as many options as it names, all of which `raw` has.
+        unsafe { pump_begin(self.0.as_raw_fd(), &raw const raw.head) }.context(PUMPS)?;
+        Ok(())
     }
 
-    /// Orders that are over, by their numbers; each is told of once, and the rest with the next call.
-    pub fn over(&self) -> Result<Vec<(usize, Pumped)>> {
-        let mut answer = [0; MOST * WORDS * 8];
-        let size = match (&self.0).read(&mut answer) {
-            Err(e) if e.kind() == ErrorKind::WouldBlock => 0,
-            read => read.context(PUMPS)?,
+    /// Ends sending, as shutdown(2) does.
+    pub fn stop(&self, id: u32) {
+        // SAFETY: accesses no memory of this process. It fails if the sender is elsewhere, or has no connection.
+        let _ = unsafe { pump_stop(self.0.as_raw_fd(), id.cast_signed()) };
+    }
+
+    /// Returns the state of a connection.
+    pub fn ask(&self, id: u32) -> Result<Pumped> {
+        let mut raw = RawPumped {
+            id,
+            error: 0,
+            connected_ns: 0,
+            done_ns: 0,
+            taken: 0,
+            received: 0,
+            info_bytes: 0,
+            info: [0; 508],
         };
+        // SAFETY: the kernel writes this structure.
+        unsafe { pump_ask(self.0.as_raw_fd(), &mut raw) }.context(PUMPS)?;
+        let instant = |ns: i64| (ns != 0).then_some(ns);
+        Ok(Pumped {
+            error: (raw.error != 0).then_some(-raw.error),
+            connected_ns: instant(raw.connected_ns),
+            done_ns: instant(raw.done_ns),
+            taken: raw.taken,
+            received: raw.received,
+            sender: raw.info.into_iter().take(raw.info_bytes as usize).collect(),
+        })
+    }
+
+    /// Waits for connections of which all bytes have come; returns their numbers, with the instants.
+    pub fn complete(&self) -> Result<Vec<(u32, i64)>> {
+        let mut answer = [0; MOST_COMPLETE * 16];
+        let size = (&self.0).read(&mut answer).context(PUMPS)?;
         let (words, _) = answer[..size].as_chunks::<8>();
-        let (orders, _) = words.as_chunks::<WORDS>();
-        Ok(orders
+        let (connections, _) = words.as_chunks::<2>();
+        Ok(connections
             .iter()
-            .map(|order| order.map(u64::from_ne_bytes))
-            .map(|[number, bytes, done_ns, error]| {
-                let pumped = Pumped {
-                    bytes,
-                    done_ns: done_ns as i64,
-                    error: -(error as i64) as i32,
-                };
-                (number as usize, pumped)
-            })
+            .map(|connection| connection.map(u64::from_ne_bytes))
+            .map(|[id, done_ns]| (id as u32, done_ns as i64))
             .collect())
     }
 }
 
-impl Pumped {
-    /// The error that ended it, if any.
-    pub fn result(&self) -> std::io::Result<()> {
-        match self.error {
-            0 => Ok(()),
-            errno => Err(std::io::Error::from_raw_os_error(errno)),
+impl RawPump {
+    fn new(pump: &Pump) -> Result<Self> {
+        ensure!(
+            pump.options.len() <= MOST_OPTIONS,
+            "{} options of a socket, of at most {MOST_OPTIONS}",
+            pump.options.len()
+        );
+        let mut options = [RawOption::default(); MOST_OPTIONS];
+        for (raw, option) in options.iter_mut().zip(pump.options) {
+            *raw = RawOption {
+                level: option.level,
+                name: option.option,
+                value: option.value as i32,
+            };
         }
+        let mut congestion = [0; 16];
+        let name = pump.congestion_control.as_bytes();
+        ensure!(
+            name.len() < congestion.len(),
+            "congestion control {:?}: too long",
+            pump.congestion_control
+        );
+        congestion[..name.len()].copy_from_slice(name);
+        Ok(Self {
+            head: RawHead {
+                id: pump.id,
+                options: pump.options.len() as u32,
+                bytes: pump.bytes.unwrap_or(u64::MAX),
+                connect_at_ns: pump.connect_at_ns,
+                start_at_ns: pump.start_at_ns,
+                from: RawEnd::new(pump.from.as_ref(), None),
+                to: RawEnd::new(pump.to.as_ref(), Some(pump.destination)),
+                congestion,
+            },
+            options,
+        })
     }
 }
 
-impl AsRawFd for Pumps {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+impl RawEnd {
+    /// `elsewhere`: the address of an end that is not on this machine.
+    fn new(end: Option<&PumpEnd>, elsewhere: Option<SocketAddr>) -> Self {
+        let mut raw = Self {
+            net: end.map_or(-1, |end| end.net.as_raw_fd()),
+            bytes: 0,
+            address: [0; ADDRESS_BYTES],
+        };
+        if let Some(address) = end.map(|end| end.address).or(elsewhere) {
+            raw.bytes = match address {
+                SocketAddr::V4(address) => raw.copy(&SockaddrIn::from(address)),
+                SocketAddr::V6(address) => raw.copy(&SockaddrIn6::from(address)),
+            };
+        }
+        raw
+    }
+    /// Copies a socket's address; returns its size.
+    fn copy(&mut self, address: &impl SockaddrLike) -> u32 {
+        let size = address.len();
+        // SAFETY: an address has as many bytes as it says.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(address.as_ptr().cast::<u8>(), size as usize) };
+        self.address[..bytes.len()].copy_from_slice(bytes);
+        size
     }
 }

@@ -329,12 +329,13 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         // Interfaces exist only if they were created, in the lab's namespaces as in those of a command.
         "fb_tunnels=none".into(),
         "bonding.max_bonds=0".into(),
+        // A page fault of a program costs the host as much as ten pages do.
+        format!("netwarp_fault_around_bytes={FAULT_AROUND_BYTES}"),
         // The kernel passes unknown arguments to init as environment, and so to every program in the lab.
         format!("PATH={}", options.search_path),
     ];
     if options.output {
-        // A command starts programs, which costs mostly page faults and clock readings.
-        arguments.push(format!("netwarp_fault_around_bytes={FAULT_AROUND_BYTES}"));
+        // A command starts programs, which read the clock a lot.
         arguments.push(format!("netwarp_clock_reads={CLOCK_READS}"));
     } else {
         // A lab does not need it, and its periodic work would coincide with timers of the network.

@@ -1,8 +1,8 @@
 //! `bulk`: one TCP connection that always has something to send, until its time is over or its bytes are sent. Where the
-//! kernel moves data by itself (`pumped`) no thread does; elsewhere each end has one, which sleeps in the kernel.
+//! kernel can, both ends are its own (`pumped`); elsewhere each has a thread, which sleeps in the kernel.
 
 mod ends;
-mod pumped;
+pub mod pumped;
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
@@ -28,21 +28,31 @@ struct Bulk {
     progress: Arc<Mutex<Progress>>,
 }
 
-/// Listens at the destination, and prepares both ends. A sized flow has a row in `transfers`.
+/// Opens both ends, and prepares what they do. A sized flow has a row in `transfers`.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
-    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
-    let BulkFields {
-        cc,
-        bytes,
-        connect_ahead_ns,
-    } = flow.fields()?;
-    let pumps = setup.steps.borrow().pumps();
-    let opening = Opening::tcp(setup, &cc).unblocked(pumps.is_some());
+    let fields: BulkFields = setup.flow.fields()?;
+    let opening = Opening::tcp(setup, &fields.cc);
+    match setup.pumps {
+        None => prepare_threads(setup, &opening, &fields),
+        Some(pumps) => pumped::prepare(setup, pumps, &fields).or_else(|refused| {
+            // Sockets of the agent are refused as well, with a reason.
+            connection::open(setup, &opening)?;
+            Err(refused)
+        }),
+    }
+}
+
+fn prepare_threads(
+    setup: &Setup,
+    opening: &Opening,
+    fields: &BulkFields,
+) -> Result<Box<dyn Generator>> {
+    let (flow, t0_ns, bytes) = (setup.flow, setup.t0_ns, fields.bytes);
     let Ends {
         listener,
         client,
         to,
-    } = connection::open(setup, &opening)?;
+    } = connection::open(setup, opening)?;
     let bulk = Bulk {
         sender: client.map(Arc::new),
         receives: listener.is_some(),
@@ -52,7 +62,6 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         Arc::clone(&bulk.progress),
         Arc::clone(&setup.tables.transfers),
     );
-    let start_ns = flow.start_ns;
     if let Some(listener) = listener {
         lock(&transfers).begin_flow(flow, bytes);
         let done = Done {
@@ -62,25 +71,19 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
             progress: Arc::clone(&progress),
             transfers,
         };
-        match pumps.clone() {
-            Some(pumps) => pumped::receive(setup, pumps, listener, done)?,
-            None => receive_by_thread(format!("to {}", flow.name), listener, done)?,
-        }
+        receive_by_thread(format!("to {}", flow.name), listener, done)?;
     }
     if let Some(socket) = bulk.sender.clone() {
         let sending = Sending {
             socket,
             to,
             bytes,
-            connect_at_ns: t0_ns + start_ns - connect_ahead_ns,
-            start_at_ns: t0_ns + start_ns,
+            connect_at_ns: t0_ns + flow.start_ns - fields.connect_ahead_ns,
+            start_at_ns: t0_ns + flow.start_ns,
             t0_ns,
             progress,
         };
-        match pumps {
-            Some(pumps) => pumped::send(setup, pumps, sending)?,
-            None => send_by_thread(format!("from {}", flow.name), sending)?,
-        }
+        send_by_thread(format!("from {}", flow.name), sending)?;
     }
     Ok(Box::new(bulk))
 }

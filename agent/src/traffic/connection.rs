@@ -12,9 +12,7 @@ use nix::sys::socket::{
 
 use super::generator::Setup;
 use super::options;
-use super::socket::{
-    bound, bound_mptcp, bound_sctp, bound_unblocked, set_congestion_control, set_streams,
-};
+use super::socket::{bound, bound_mptcp, bound_sctp, set_congestion_control, set_streams};
 use super::tcp;
 use crate::lab::SocketOption;
 
@@ -117,8 +115,6 @@ pub fn client(setup: &Setup, opening: &Opening, port: u16) -> Result<Option<Owne
 pub struct Opening {
     transport: Transport,
     options: Vec<SocketOption>,
-    /// Whether calls return at once that would wait for the peer; only of TCP.
-    unblocked: bool,
     /// Whether the machine goes on when the run has ended.
     outlived: bool,
 }
@@ -147,16 +143,10 @@ impl Opening {
         Self::new(setup, Transport::Sctp(streams))
     }
 
-    /// The same, with sockets whose calls do not wait for the peer, if `unblocked`.
-    pub fn unblocked(self, unblocked: bool) -> Self {
-        Self { unblocked, ..self }
-    }
-
     fn new(setup: &Setup, transport: Transport) -> Self {
         Self {
             transport,
             options: setup.flow.sockets.clone(),
-            unblocked: false,
             outlived: setup.network.backend.outlives_runs(),
         }
     }
@@ -164,7 +154,6 @@ impl Opening {
     /// Opens a socket in the namespace of this thread, bound to `local` and not yet connected.
     pub fn socket(&self, local: SocketAddr) -> Result<OwnedFd> {
         let socket = match self.transport {
-            Transport::Tcp(_) if self.unblocked => bound_unblocked(local)?,
             Transport::Tcp(_) => bound(local, SockType::Stream)?,
             Transport::Mptcp(_) => bound_mptcp(local)?,
             Transport::Sctp(_) => bound_sctp(local)?,

@@ -1,6 +1,5 @@
 //! The interface of a generator of a flow's packets: its preparation, and the calls of the run.
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -13,9 +12,9 @@ use super::mptcp_records::MptcpRecords;
 use super::quic_records::QuicRecords;
 use super::rate_control::RateControl;
 use super::receiver_stats::Datagrams;
-use super::steps::Steps;
 use super::transfers::Transfers;
 use super::video_records::VideoRecords;
+use crate::backend::Pumps;
 use crate::lab::Flow;
 use crate::machine::programs::ProgramRoot;
 use crate::network::{Namespace, Network};
@@ -29,8 +28,8 @@ pub struct Setup<'a> {
     /// The run directory.
     pub dir: &'a Path,
     pub tables: &'a Tables,
-    /// Tasks that need no thread, which start once all flows are prepared.
-    pub steps: &'a RefCell<Steps>,
+    /// Connections whose ends are in the kernel, if it has any.
+    pub pumps: Option<&'a Arc<Pumps>>,
     /// Root of the user's programs.
     pub root: Option<&'a Arc<ProgramRoot>>,
 }

@@ -38,7 +38,6 @@ mod receiver_stats;
 mod request;
 mod sctp;
 mod socket;
-mod steps;
 mod tcp;
 mod threads;
 mod transfers;
@@ -47,7 +46,6 @@ mod video;
 mod video_records;
 mod watch;
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -62,7 +60,6 @@ use self::mptcp_records::MptcpRecords;
 use self::quic_records::QuicRecords;
 use self::rate_control::RateControl;
 use self::receiver_stats::Datagrams;
-use self::steps::Steps;
 use self::threads::lock;
 use self::transfers::Transfers;
 use self::video_records::VideoRecords;
@@ -125,7 +122,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         false => network.backend.program_root(&programs)?.map(Arc::new),
     };
     let mut flows: Vec<(Flow, Box<dyn Generator>)> = Vec::new();
-    let steps = RefCell::new(Steps::new(network.backend.pumps()?)?);
+    let pumps = network.backend.pumps()?.map(Arc::new);
     for flow in &lab.flows {
         let setup = Setup {
             network,
@@ -134,7 +131,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             dir,
             tables: &tables,
             root: root.as_ref(),
-            steps: &steps,
+            pumps: pumps.as_ref(),
         };
         let generator = kind_of(&flow.tool).and_then(|prepare| prepare(&setup));
         flows.push((
@@ -142,7 +139,9 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             generator.with_context(|| format!("flow {}", flow.name))?,
         ));
     }
-    steps.into_inner().start()?;
+    if let Some(pumps) = &pumps {
+        bulk::pumped::record(pumps, &tables.transfers, lab.t0_ns)?;
+    }
     Ok(Flows {
         flows,
         tables,

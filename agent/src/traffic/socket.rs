@@ -14,11 +14,6 @@ pub fn bound(local: SocketAddr, kind: SockType) -> Result<OwnedFd> {
     bound_of(local, kind as libc::c_int, 0)
 }
 
-/// Makes a socket of TCP whose calls do not wait for the peer, bound to `local`.
-pub fn bound_unblocked(local: SocketAddr) -> Result<OwnedFd> {
-    bound_of(local, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
-}
-
 /// Makes a socket of SCTP, for one association (RFC 6458, section 4), bound to `local`.
 pub fn bound_sctp(local: SocketAddr) -> Result<OwnedFd> {
     bound_of(local, libc::SOCK_STREAM, libc::IPPROTO_SCTP)

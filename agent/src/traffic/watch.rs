@@ -27,21 +27,6 @@ impl Watch {
         (self.epoll.add(borrowed, EpollEvent::new(flags, fd as u64))).context("epoll")
     }
 
-    /// Waits once more for a descriptor that was added with EPOLLONESHOT.
-    pub fn again(&self, fd: RawFd, flags: EpollFlags) -> Result<()> {
-        // SAFETY: as in `add`.
-        let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-        let mut event = EpollEvent::new(flags, fd as u64);
-        self.epoll.modify(borrowed, &mut event).context("epoll")
-    }
-
-    /// Removes a descriptor, which is still open.
-    pub fn remove(&self, fd: RawFd) -> Result<()> {
-        // SAFETY: as in `add`.
-        let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-        self.epoll.delete(borrowed).context("epoll")
-    }
-
     /// Waits for events, and returns descriptors with their events.
     pub fn wait(&self) -> Result<Vec<(RawFd, EpollFlags)>> {
         let mut events = [EpollEvent::empty(); EVENTS];

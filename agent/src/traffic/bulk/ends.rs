@@ -1,11 +1,10 @@
-//! The two ends of a connection, whose data threads or pumps move.
+//! The two ends of a connection, whose data threads move.
 
 use std::net::SocketAddr;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
-use nix::sys::socket::{getsockopt, sockopt};
 
 use crate::time::monotonic_ns;
 use crate::traffic::threads::lock;
@@ -37,11 +36,6 @@ pub struct Sending {
 impl Sending {
     pub fn connected(&self) {
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
-    }
-
-    /// Whether the socket was stopped while it was connecting, which resets it: connect(2) would begin once more.
-    pub fn was_stopped(&self) -> Result<bool> {
-        Ok(lock(&self.progress).stopped && getsockopt(&self.socket, sockopt::SocketError)? != 0)
     }
 
     /// Keeps an error. Stopping a socket that is still connecting resets it: then it counts as never connected.

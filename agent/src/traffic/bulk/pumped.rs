@@ -1,142 +1,116 @@
-//! The ends of a connection whose data the kernel moves: they do the same at the same instants as a thread for each, but
-//! are only called when something is to be done (`steps`).
+//! A connection whose ends are in the kernel: they do the same at the same instants as a thread for each.
 
-use std::os::fd::{AsRawFd, IntoRawFd};
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use nix::errno::Errno;
-use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{SockaddrStorage, connect};
 
-use super::ends::{Done, Sending};
-use crate::backend::{Order, Pumps};
-use crate::time::{monotonic_ns, sleep_until};
-use crate::traffic::connection::{Listener, is_answered, is_sent};
-use crate::traffic::generator::Setup;
-use crate::traffic::steps::{Cause, Next};
+use crate::backend::{Pump, PumpEnd, Pumps};
+use crate::traffic::connection::{is_answered, is_sent};
+use crate::traffic::fields::BulkFields;
+use crate::traffic::flow_stats::FlowStats;
+use crate::traffic::generator::{Generator, Setup};
+use crate::traffic::threads::{lock, spawn};
+use crate::traffic::transfers::Transfers;
+use netwarp_records::sockets::TcpInfo;
 
-/// Connects and sends at the instants that `sending` names; its socket does not block.
-pub fn send(setup: &Setup, pumps: Arc<Pumps>, sending: Sending) -> Result<()> {
-    let instants = [sending.connect_at_ns, sending.start_at_ns];
-    let mut sender = Sender {
-        sending,
-        pumps,
-        stage: Stage::Prepared,
-    };
-    let step = move |number, cause| {
-        sender.step(number, cause).unwrap_or_else(|e| {
-            sender.sending.failed(&e);
-            Next::Over
-        })
-    };
-    setup.steps.borrow_mut().add(&instants, Box::new(step))
-}
-
-/// Accepts a connection, and takes its bytes; the listener does not block.
-pub fn receive(setup: &Setup, pumps: Arc<Pumps>, listener: Listener, done: Done) -> Result<()> {
-    let mut receiver = Receiver {
-        listener,
-        done,
-        pumps,
-    };
-    let step = move |number, cause| {
-        receiver.step(number, cause).unwrap_or_else(|e| {
-            receiver.done.failed(&e);
-            Next::Over
-        })
-    };
-    setup.steps.borrow_mut().add(&[], Box::new(step))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Prepared,
-    Connecting,
-    Connected,
-    Sending,
-}
-
-struct Sender {
-    sending: Sending,
+/// One connection.
+struct Pumped {
     pumps: Arc<Pumps>,
-    stage: Stage,
+    id: u32,
+    to: SocketAddr,
+    t0_ns: i64,
+    receives: bool,
 }
 
-impl Sender {
-    fn step(&mut self, number: usize, cause: Cause) -> Result<Next> {
-        let fd = self.sending.socket.as_raw_fd();
-        let answer = Next::Event(fd, EpollFlags::EPOLLOUT);
-        if self.stage == Stage::Connecting && cause == Cause::Instant {
-            return Ok(answer);
-        }
-        if self.stage == Stage::Connecting && self.sending.was_stopped()? {
-            return Ok(Next::Over);
-        }
-        if matches!(self.stage, Stage::Prepared | Stage::Connecting) {
-            self.stage = Stage::Connecting;
-            match connect(fd, &SockaddrStorage::from(self.sending.to)) {
-                Err(Errno::EINPROGRESS | Errno::EALREADY) => return Ok(answer),
-                connected => {
-                    let answered = is_answered(connected.map_err(Into::into));
-                    if !answered
-                        .with_context(|| format!("cannot connect to {}", self.sending.to))?
-                    {
-                        return Ok(Next::Over);
-                    }
+/// Has the kernel open both ends, and connect and send at the flow's instants.
+pub fn prepare(
+    setup: &Setup,
+    pumps: &Arc<Pumps>,
+    fields: &BulkFields,
+) -> Result<Box<dyn Generator>> {
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let to = SocketAddr::new(flow.destination, flow.destination_port);
+    let destination = setup.destination();
+    pumps.begin(&Pump {
+        id: flow.id,
+        from: setup.source().map(|node| PumpEnd {
+            net: node.file(),
+            address: SocketAddr::new(flow.source, flow.source_port),
+        }),
+        to: destination.map(|node| PumpEnd {
+            net: node.file(),
+            address: to,
+        }),
+        destination: to,
+        congestion_control: &fields.cc,
+        options: &flow.sockets,
+        bytes: fields.bytes,
+        connect_at_ns: t0_ns + flow.start_ns - fields.connect_ahead_ns,
+        start_at_ns: t0_ns + flow.start_ns,
+    })?;
+    if destination.is_some() {
+        lock(&setup.tables.transfers).begin_flow(flow, fields.bytes);
+    }
+    Ok(Box::new(Pumped {
+        pumps: Arc::clone(pumps),
+        id: flow.id,
+        to,
+        t0_ns,
+        receives: destination.is_some(),
+    }))
+}
+
+/// Records transfers when they are complete, in a thread for all.
+pub fn record(pumps: &Arc<Pumps>, transfers: &Arc<Mutex<Transfers>>, t0_ns: i64) -> Result<()> {
+    let (pumps, transfers) = (Arc::clone(pumps), Arc::clone(transfers));
+    spawn("transfers".into(), move || {
+        while let Ok(complete) = pumps.complete() {
+            let mut table = lock(&transfers);
+            for (flow_id, done_ns) in complete {
+                if table.complete(flow_id, done_ns - t0_ns).is_err() {
+                    return;
                 }
             }
-            self.sending.connected();
-            self.stage = Stage::Connected;
-            if monotonic_ns() >= self.sending.start_at_ns {
-                // A thread sleeps until then in any case, which takes a nanosecond if the instant has come.
-                sleep_until(self.sending.start_at_ns);
-            }
         }
-        if self.stage == Stage::Connected {
-            if monotonic_ns() < self.sending.start_at_ns {
-                return Ok(Next::Instant);
-            }
-            self.pumps
-                .begin(Order::Feed, fd, self.sending.bytes, number)?;
-            self.stage = Stage::Sending;
+    })
+    .map(drop)
+}
+
+impl Generator for Pumped {
+    fn stop(&mut self) {
+        self.pumps.stop(self.id);
+    }
+
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
+        let pumped = self.pumps.ask(self.id)?;
+        let since_t0 = |at_ns: i64| at_ns - self.t0_ns;
+        stats.connect_ns = pumped.connected_ns.map(since_t0);
+        if let Some(done_ns) = pumped.done_ns {
+            stats.end_ns = since_t0(done_ns).min(stats.end_ns);
         }
-        let Cause::Over(pumped) = cause else {
-            return Ok(Next::Order);
+        stats.error = self.error(pumped.error, pumped.connected_ns.is_some());
+        if !pumped.sender.is_empty() {
+            stats.add_sender(&TcpInfo::new(&pumped.sender));
+        }
+        let bytes = match pumped.done_ns {
+            Some(_) => pumped.taken,
+            // The kernel's counter includes the FIN as a byte.
+            None => pumped.received,
         };
-        // The kernel has sent a FIN if it has sent all bytes.
-        is_sent(pumped.result())?;
-        Ok(Next::Over)
+        stats.received_bytes = self.receives.then_some(bytes);
+        Ok(())
     }
 }
 
-struct Receiver {
-    listener: Listener,
-    done: Done,
-    pumps: Arc<Pumps>,
-}
-
-impl Receiver {
-    fn step(&mut self, number: usize, cause: Cause) -> Result<Next> {
-        if let Cause::Over(pumped) = cause {
-            self.done
-                .taken(pumped.bytes, pumped.done_ns - self.done.t0_ns)?;
-            return Ok(Next::Over);
-        }
-        let fd = self.listener.socket.as_raw_fd();
-        // No peer has connected when all is prepared.
-        let accepted = match cause {
-            Cause::Event => self.listener.accept_now()?,
-            _ => None,
+impl Pumped {
+    /// The message of a flow that failed. Loss in the network is a result, and not an error.
+    fn error(&self, errno: Option<i32>, connected: bool) -> Option<String> {
+        let ended = Err(std::io::Error::from_raw_os_error(errno?));
+        let failed = match connected {
+            true => is_sent(ended),
+            false => is_answered(ended).with_context(|| format!("cannot connect to {}", self.to)),
         };
-        let Some(socket) = accepted else {
-            return Ok(Next::Event(fd, EpollFlags::EPOLLIN));
-        };
-        // It stays open until the machine ends: closing it would send a FIN.
-        let fd = socket.into_raw_fd();
-        self.done.accepted(fd);
-        self.pumps
-            .begin(Order::Drain, fd, self.done.bytes, number)?;
-        Ok(Next::Order)
+        failed.err().map(|e| format!("{e:#}"))
     }
 }

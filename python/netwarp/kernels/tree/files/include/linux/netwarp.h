@@ -277,27 +277,49 @@ struct netwarp_departure {
 };
 
 /*
- * An order to /proc/netwarp_pumps: the data of an established TCP socket, sent as
- * zeros or taken and discarded for its owner, which is not woken for it. The file becomes
- * readable when an order is over, and reading it gives those that are. A feed whose bytes
- * are all sent ends with a FIN, a drain also where the peer has ended; of a feed that is
- * ended by shutdown(2) nothing is told.
+ * Orders to /proc/netwarp_pumps, by ioctl(2): a TCP connection whose ends both open, of
+ * which one sends zeros and then a FIN, and the other takes and discards them. Reading the file
+ * waits for those of which all bytes have come. Instants are of CLOCK_MONOTONIC.
  */
-#define NETWARP_FEED	1
-#define NETWARP_DRAIN	2
+#define NETWARP_PUMP_BEGIN	_IOW('w', 1, struct netwarp_pump)
+#define NETWARP_PUMP_STOP	_IO('w', 2)	/* the id: ends sending, as shutdown(2) */
+#define NETWARP_PUMP_ASK	_IOWR('w', 3, struct netwarp_pumped)
 
-struct netwarp_order {
-	__u32	fd;
-	__u32	what;
-	__u64	bytes;		/* ~0: without end */
-	__u64	id;		/* by which it is named when it is over */
+struct netwarp_end {
+	__s32	net;		/* a descriptor of its network namespace; -1: it is elsewhere */
+	__u32	bytes;		/* of the address */
+	__u8	address[32];	/* struct sockaddr_in or sockaddr_in6 */
+};
+
+struct netwarp_option {
+	__s32	level, name, value;
+};
+
+struct netwarp_pump {
+	__u32	id;		/* by which its owner names it */
+	__u32	options;	/* of all its sockets */
+	__u64	bytes;		/* to send; ~0: without end */
+	__u64	connect_at_ns;
+	__u64	start_at_ns;	/* of sending */
+	struct netwarp_end from, to;
+	char	congestion[16];	/* TCP_CONGESTION */
+	struct netwarp_option option[];
 };
 
 struct netwarp_pumped {
+	__u32	id;		/* given by who asks */
+	__s32	error;		/* a negative errno(3) that ended it, or 0; none after it was stopped */
+	__u64	connected_ns;	/* 0: not yet */
+	__u64	done_ns;	/* when the receiver was done; 0: not yet */
+	__u64	taken;		/* bytes that the receiver took */
+	__u64	received;	/* of its struct tcp_info */
+	__u32	info_bytes;	/* of the sender's; 0: it is elsewhere */
+	__u8	info[508];
+};
+
+struct netwarp_complete {
 	__u64	id;
-	__u64	bytes;
-	__u64	done_ns;	/* CLOCK_MONOTONIC */
-	__s64	error;		/* a negative errno(3) that ended it, or 0 */
+	__u64	done_ns;
 };
 
 /* How each datagram begins; the rest is zeros. */

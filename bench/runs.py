@@ -72,21 +72,22 @@ def flows(place: Path) -> Iterator[Row]:
 
 @measure
 def flow_setup(place: Path) -> Iterator[Row]:
-    """Measure the engine's CPU time for setting up a flow, and for a row of `packets` of many flows beside one."""
+    """Measure the engine's CPU time for a flow without its packets, and for a row of `packets` of many flows."""
 
-    def ran(count: int, duration: str) -> tuple[float, int]:
+    def ran(count: int, duration: str, more: str = "") -> tuple[float, int]:
         """The CPU seconds, and the rows of `packets`."""
-        flow = f'tool = "bulk"\ncount = {count}'
+        flow = f'tool = "bulk"\ncount = {count}\n{more}'
         text = scenarios.dumbbell(rate="100mbit", duration=duration, queue="pfifo limit 167", flow=flow, exact=True)
-        run = _repeated(text, place / f"{count}-{duration}", "--no-plots")
+        run = _repeated(text, place / f"{count}-{duration}-{len(more)}", "--no-plots")
         return run.cpu_s, run.runs[0].length("packets")
 
     many = 1000
     begun, whole = ({count: ran(count, duration) for count in (1, many)} for duration in ("0.2s", "20s"))
     row_s = {n: (whole[n][0] - begun[n][0]) / (whole[n][1] - begun[n][1]) for n in (1, many)}
-    packets_s = (begun[many][1] - begun[1][1]) * row_s[many]
-    each_ms = (begun[many][0] - begun[1][0] - packets_s) / (many - 1) * 1e3
-    yield Row(f"setting up a flow, of {many}, of a CPU, its packets left out", each_ms, 0.1, "ms")
+    one, all_of_them = (ran(count, "0.2s", 'bytes = "1B"') for count in (1, many))
+    packets_s = (all_of_them[1] - one[1]) * row_s[many]
+    each_ms = (all_of_them[0] - one[0] - packets_s) / (many - 1) * 1e3
+    yield Row(f"a flow of one byte, of {many}, of a CPU, its packets left out", each_ms, 0.1, "ms")
     yield Row(f"a row of packets of {many} flows / of one, set-up left out", row_s[many] / row_s[1], 1.5, "×")
 
 

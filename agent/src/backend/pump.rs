@@ -1,9 +1,11 @@
 //! TCP connections whose ends are in the kernel (netwarp_pump.c), which costs less than programs that move their data.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike};
@@ -13,11 +15,17 @@ use crate::lab::SocketOption;
 const PUMPS: &str = "/proc/netwarp_pumps";
 const MOST_OPTIONS: usize = 64;
 const ADDRESS_BYTES: usize = 32;
+/// Connections whose state is told at once.
+const MOST_ANSWERS: usize = 32;
 /// Connections that are complete and told of at once.
 const MOST_COMPLETE: usize = 64;
 
 /// All connections of this kind.
-pub struct Pumps(File);
+pub struct Pumps {
+    file: File,
+    /// Answers about connections that were not asked for yet.
+    answers: Mutex<BTreeMap<u32, Pumped>>,
+}
 
 /// A connection to open. Instants are of CLOCK_MONOTONIC.
 pub struct Pump<'a> {
@@ -96,8 +104,17 @@ struct RawPump {
     options: [RawOption; MOST_OPTIONS],
 }
 
+/// `struct netwarp_question`
+#[repr(C)]
+struct RawQuestion {
+    id: u32,
+    room: u32,
+    answers: u64,
+}
+
 /// `struct netwarp_pumped`
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct RawPumped {
     id: u32,
     error: i32,
@@ -111,13 +128,16 @@ struct RawPumped {
 
 nix::ioctl_write_ptr!(pump_begin, b'w', 1, RawHead);
 nix::ioctl_write_int_bad!(pump_stop, nix::request_code_none!(b'w', 2));
-nix::ioctl_readwrite!(pump_ask, b'w', 3, RawPumped);
+nix::ioctl_write_ptr!(pump_ask, b'w', 3, RawQuestion);
 
 impl Pumps {
     /// None: this kernel has none.
     pub fn open() -> Result<Option<Self>> {
         match OpenOptions::new().read(true).open(PUMPS) {
-            Ok(file) => Ok(Some(Self(file))),
+            Ok(file) => Ok(Some(Self {
+                file,
+                answers: Mutex::default(),
+            })),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e).context(PUMPS),
         }
@@ -127,45 +147,43 @@ impl Pumps {
     pub fn begin(&self, pump: &Pump) -> Result<()> {
         let raw = RawPump::new(pump)?;
         // SAFETY: the kernel reads the head and as many options as it names, all of which `raw` has.
-        unsafe { pump_begin(self.0.as_raw_fd(), &raw const raw.head) }.context(PUMPS)?;
+        unsafe { pump_begin(self.file.as_raw_fd(), &raw const raw.head) }.context(PUMPS)?;
         Ok(())
     }
 
     /// Ends sending, as shutdown(2) does.
     pub fn stop(&self, id: u32) {
         // SAFETY: accesses no memory of this process. It fails if the sender is elsewhere, or has no connection.
-        let _ = unsafe { pump_stop(self.0.as_raw_fd(), id.cast_signed()) };
+        let _ = unsafe { pump_stop(self.file.as_raw_fd(), id.cast_signed()) };
     }
 
-    /// Returns the state of a connection.
+    /// Returns the state of a connection, once the run is over: at the first question the kernel tells of others as well,
+    /// since a system call costs more than an answer.
     pub fn ask(&self, id: u32) -> Result<Pumped> {
-        let mut raw = RawPumped {
+        let mut answers = (self.answers.lock()).unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = answers.remove(&id) {
+            return Ok(answer);
+        }
+        let mut room = [RawPumped::EMPTY; MOST_ANSWERS];
+        let question = RawQuestion {
             id,
-            error: 0,
-            connected_ns: 0,
-            done_ns: 0,
-            taken: 0,
-            received: 0,
-            info_bytes: 0,
-            info: [0; 508],
+            room: MOST_ANSWERS as u32,
+            answers: room.as_mut_ptr() as u64,
         };
-        // SAFETY: the kernel writes this structure.
-        unsafe { pump_ask(self.0.as_raw_fd(), &mut raw) }.context(PUMPS)?;
-        let instant = |ns: i64| (ns != 0).then_some(ns);
-        Ok(Pumped {
-            error: (raw.error != 0).then_some(-raw.error),
-            connected_ns: instant(raw.connected_ns),
-            done_ns: instant(raw.done_ns),
-            taken: raw.taken,
-            received: raw.received,
-            sender: raw.info.into_iter().take(raw.info_bytes as usize).collect(),
-        })
+        // SAFETY: the kernel writes as many answers as there is room for, and returns their number.
+        let told =
+            unsafe { pump_ask(self.file.as_raw_fd(), &raw const question) }.context(PUMPS)?;
+        let told = room.iter().take(told.cast_unsigned() as usize);
+        answers.extend(told.map(|raw| (raw.id, raw.into())));
+        answers
+            .remove(&id)
+            .with_context(|| format!("{PUMPS}: there is no {id}"))
     }
 
     /// Waits for connections of which all bytes have come; returns their numbers, with the instants.
     pub fn complete(&self) -> Result<Vec<(u32, i64)>> {
         let mut answer = [0; MOST_COMPLETE * 16];
-        let size = (&self.0).read(&mut answer).context(PUMPS)?;
+        let size = (&self.file).read(&mut answer).context(PUMPS)?;
         let (words, _) = answer[..size].as_chunks::<8>();
         let (connections, _) = words.as_chunks::<2>();
         Ok(connections
@@ -173,6 +191,33 @@ impl Pumps {
             .map(|connection| connection.map(u64::from_ne_bytes))
             .map(|[id, done_ns]| (id as u32, done_ns as i64))
             .collect())
+    }
+}
+
+impl RawPumped {
+    const EMPTY: Self = Self {
+        id: 0,
+        error: 0,
+        connected_ns: 0,
+        done_ns: 0,
+        taken: 0,
+        received: 0,
+        info_bytes: 0,
+        info: [0; 508],
+    };
+}
+
+impl From<&RawPumped> for Pumped {
+    fn from(raw: &RawPumped) -> Self {
+        let instant = |ns: i64| (ns != 0).then_some(ns);
+        Self {
+            error: (raw.error != 0).then_some(-raw.error),
+            connected_ns: instant(raw.connected_ns),
+            done_ns: instant(raw.done_ns),
+            taken: raw.taken,
+            received: raw.received,
+            sender: raw.info[..(raw.info_bytes as usize).min(raw.info.len())].to_vec(),
+        }
     }
 }
 

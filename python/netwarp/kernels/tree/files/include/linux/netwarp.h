@@ -283,7 +283,7 @@ struct netwarp_departure {
  */
 #define NETWARP_PUMP_BEGIN	_IOW('w', 1, struct netwarp_pump)
 #define NETWARP_PUMP_STOP	_IO('w', 2)	/* the id: ends sending, as shutdown(2) */
-#define NETWARP_PUMP_ASK	_IOWR('w', 3, struct netwarp_pumped)
+#define NETWARP_PUMP_ASK	_IOW('w', 3, struct netwarp_question)
 
 struct netwarp_end {
 	__s32	net;		/* a descriptor of its network namespace; -1: it is elsewhere */
@@ -306,8 +306,14 @@ struct netwarp_pump {
 	struct netwarp_option option[];
 };
 
+struct netwarp_question {
+	__u32	id;		/* the first of those that are asked about */
+	__u32	room;		/* for answers */
+	__u64	answers;	/* where they go: an array of struct netwarp_pumped */
+};
+
 struct netwarp_pumped {
-	__u32	id;		/* given by who asks */
+	__u32	id;
 	__s32	error;		/* a negative errno(3) that ended it, or 0; none after it was stopped */
 	__u64	connected_ns;	/* 0: not yet */
 	__u64	done_ns;	/* when the receiver was done; 0: not yet */

@@ -75,32 +75,45 @@ static long on_stop(struct pumps *all, unsigned long id)
 	return kernel_sock_shutdown(p->sender, SHUT_WR);
 }
 
-static long on_ask(struct pumps *all, struct netwarp_pumped __user *to)
+static void tell(const struct pump *p, struct netwarp_pumped *to)
 {
-	struct netwarp_pumped *answer;
-	struct pump *p;
-	u32 id;
-	long err;
-
-	if (get_user(id, &to->id))
-		return -EFAULT;
-	p = xa_load(&all->all, id);
-	if (!p)
-		return -ENOENT;
-	answer = kmemdup(&p->state, sizeof(p->state), GFP_KERNEL);
-	if (!answer)
-		return -ENOMEM;
-	answer->id = id;
+	BUILD_BUG_ON(sizeof(struct tcp_info) > sizeof(to->info));
+	*to = p->state;
+	to->id = p->order->id;
 	if (p->sender) {
-		BUILD_BUG_ON(sizeof(struct tcp_info) > sizeof(answer->info));
-		answer->info_bytes = sizeof(struct tcp_info);
-		tcp_get_info(p->sender->sk, (struct tcp_info *)answer->info);
+		to->info_bytes = sizeof(struct tcp_info);
+		tcp_get_info(p->sender->sk, (struct tcp_info *)to->info);
 	}
 	if (p->receiver)
-		answer->received = tcp_sk(p->receiver->sk)->bytes_received;
-	err = copy_to_user(to, answer, sizeof(*answer)) ? -EFAULT : 0;
+		to->received = tcp_sk(p->receiver->sk)->bytes_received;
+}
+
+/* Tells of those from an id on, as many as there is room for; returns their number. */
+static long on_ask(struct pumps *all, const void __user *from)
+{
+	struct netwarp_question question;
+	struct netwarp_pumped *answer;
+	struct pump *p;
+	unsigned long id;
+	long told = 0;
+
+	if (copy_from_user(&question, from, sizeof(question)))
+		return -EFAULT;
+	answer = kmalloc(sizeof(*answer), GFP_KERNEL);
+	if (!answer)
+		return -ENOMEM;
+	xa_for_each_start(&all->all, id, p, question.id) {
+		if (told == question.room)
+			break;
+		tell(p, answer);
+		if (copy_to_user(u64_to_user_ptr(question.answers) + told * sizeof(*answer), answer, sizeof(*answer))) {
+			told = -EFAULT;
+			break;
+		}
+		told++;
+	}
 	kfree(answer);
-	return err;
+	return told;
 }
 
 static long on_ioctl(struct file *file, unsigned int what, unsigned long argument)
@@ -111,7 +124,7 @@ static long on_ioctl(struct file *file, unsigned int what, unsigned long argumen
 	case NETWARP_PUMP_STOP:
 		return on_stop(file->private_data, argument);
 	case NETWARP_PUMP_ASK:
-		return on_ask(file->private_data, (struct netwarp_pumped __user *)argument);
+		return on_ask(file->private_data, (const void __user *)argument);
 	default:
 		return -ENOTTY;
 	}

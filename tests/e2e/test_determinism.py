@@ -100,7 +100,7 @@ def test_threads_that_move_the_data_do_the_same(tmp_path: Path) -> None:
 def test_threads_that_open_windows_do_the_same(tmp_path: Path) -> None:
     """Readers send ACKs themselves where a window is small, in both directions at once.
 
-    On Linux 6.1 such an ACK may be queued before a packet that leaves at the same nanosecond in place of after it.
+    On Linux 6.1 events of one nanosecond may have another order.
     """
     flow = 'tool = "bulk"\ncount = 3\nreceive_buffer = "8kB"\n'
     scenario = tmp_path / "scenario.toml"
@@ -127,6 +127,17 @@ def test_a_flow_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
         assert "before its handshake could" in answer.err
         digests.append(read_digests(only_run(tmp_path / name).path))
     assert digests[0] == digests[1]
+
+
+def test_an_option_that_a_connection_refuses_fails_the_run(tmp_path: Path) -> None:
+    """TCP_FASTOPEN belongs to a listener: the connection that it accepts does not take it."""
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(
+        dumbbell(flows='[flows.a]\nfrom = "h1"\nto = "h2"\ntool = "bulk"\nsetsockopt = ["6 23 5"]\n', tail="")
+    )
+    answer = netwarp("run", scenario, "--no-plots", "-o", tmp_path / "result")
+    assert answer.code == 3
+    assert "flow a: cannot accept the connection, or set its options: Invalid argument" in answer.words
 
 
 def _assert_threads_do_the_same(scenario: Path) -> None:

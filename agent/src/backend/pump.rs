@@ -55,8 +55,10 @@ pub struct PumpEnd<'a> {
 /// State of a connection, as far as this machine knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pumped {
-    /// Why it has ended: an errno(3), unless it was stopped before.
+    /// Why the sender has ended: an errno(3), unless it was stopped before.
     pub error: Option<i32>,
+    /// Why the receiver could not begin: an errno(3).
+    pub refused: Option<i32>,
     pub connected_ns: Option<i64>,
     /// When the receiver had taken all bytes, or the peer's stream had ended.
     pub done_ns: Option<i64>,
@@ -85,7 +87,7 @@ struct RawOption {
     value: i32,
 }
 
-/// `struct netwarp_pump`, without its options: what the number of the ioctl(2) counts.
+/// `struct netwarp_pump`: what the number of the ioctl(2) counts.
 #[repr(C)]
 struct RawHead {
     id: u32,
@@ -118,12 +120,13 @@ struct RawQuestion {
 struct RawPumped {
     id: u32,
     error: i32,
+    refused: i32,
+    info_bytes: u32,
     connected_ns: i64,
     done_ns: i64,
     taken: u64,
     received: u64,
-    info_bytes: u32,
-    info: [u8; 508],
+    info: [u8; 504],
 }
 
 nix::ioctl_write_ptr!(pump_begin, b'w', 1, RawHead);
@@ -198,20 +201,23 @@ impl RawPumped {
     const EMPTY: Self = Self {
         id: 0,
         error: 0,
+        refused: 0,
+        info_bytes: 0,
         connected_ns: 0,
         done_ns: 0,
         taken: 0,
         received: 0,
-        info_bytes: 0,
-        info: [0; 508],
+        info: [0; 504],
     };
 }
 
 impl From<&RawPumped> for Pumped {
     fn from(raw: &RawPumped) -> Self {
+        let errno = |error: i32| (error != 0).then_some(-error);
         let instant = |ns: i64| (ns != 0).then_some(ns);
         Self {
-            error: (raw.error != 0).then_some(-raw.error),
+            error: errno(raw.error),
+            refused: errno(raw.refused),
             connected_ns: instant(raw.connected_ns),
             done_ns: instant(raw.done_ns),
             taken: raw.taken,

@@ -89,7 +89,11 @@ impl Generator for Pumped {
         if let Some(done_ns) = pumped.done_ns {
             stats.end_ns = since_t0(done_ns).min(stats.end_ns);
         }
-        stats.error = self.error(pumped.error, pumped.connected_ns.is_some());
+        let refused = pumped.refused.map(|errno| {
+            let why = std::io::Error::from_raw_os_error(errno);
+            format!("cannot accept the connection, or set its options: {why}")
+        });
+        stats.error = refused.or(self.error(pumped.error, pumped.connected_ns.is_some()));
         if !pumped.sender.is_empty() {
             stats.add_sender(&TcpInfo::new(&pumped.sender));
         }

@@ -303,8 +303,7 @@ struct netwarp_pump {
 	__u64	start_at_ns;	/* of sending */
 	struct netwarp_end from, to;
 	char	congestion[16];	/* TCP_CONGESTION */
-	struct netwarp_option option[];
-};
+};				/* and then its options, struct netwarp_option */
 
 struct netwarp_question {
 	__u32	id;		/* the first of those that are asked about */
@@ -314,13 +313,14 @@ struct netwarp_question {
 
 struct netwarp_pumped {
 	__u32	id;
-	__s32	error;		/* a negative errno(3) that ended it, or 0; none after it was stopped */
+	__s32	error;		/* a negative errno(3) that ended the sender, or 0; none after it was stopped */
+	__s32	refused;	/* one that ended the receiver before it took anything, or 0 */
+	__u32	info_bytes;	/* of the sender's struct tcp_info; 0: it is elsewhere */
 	__u64	connected_ns;	/* 0: not yet */
 	__u64	done_ns;	/* when the receiver was done; 0: not yet */
 	__u64	taken;		/* bytes that the receiver took */
 	__u64	received;	/* of its struct tcp_info */
-	__u32	info_bytes;	/* of the sender's; 0: it is elsewhere */
-	__u8	info[508];
+	__u8	info[504];
 };
 
 struct netwarp_complete {

@@ -12,7 +12,8 @@
  * when the queue is empty, before it would sleep (tcp_recvmsg_locked()). sendmsg() is not
  * like that: a call that would sleep pushes otherwise than one that does.
  *
- * Connections last as long as the machine: closing one would send a FIN.
+ * Connections last as long as the machine: closing one would send a FIN. Their sockets belong to
+ * no program, and have no file: filters by owner (xt_owner) do not find one.
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -76,7 +77,7 @@ static int feed(void *data)
 		err = send_all(p->sender, p->order->bytes);
 	}
 	/* Its owner may have ended it, on which a socket that is connecting is reset. */
-	if (!p->stopped)
+	if (err && !p->stopped)
 		p->state.error = err;
 	return 0;
 }
@@ -98,9 +99,20 @@ static int on_event(wait_queue_entry_t *event, unsigned int mode, int sync, void
 	return wake_up_process(drainer);
 }
 
-/* Takes it out, with what came for it since the drainer took it. */
-static void is_not_ready(struct pump *p)
+static void await(struct pump *p, struct socket *sock)
 {
+	p->awaited = sock;
+	init_waitqueue_func_entry(&p->event, on_event);
+	add_wait_queue(sk_sleep(sock->sk), &p->event);
+}
+
+/* Forgets what has come since the drainer took it, too. */
+static void await_nothing(struct pump *p)
+{
+	if (!p->awaited)
+		return;
+	remove_wait_queue(sk_sleep(p->awaited->sk), &p->event);
+	p->awaited = NULL;
 	spin_lock_irq(&ready_lock);
 	list_del_init(&p->ready);
 	spin_unlock_irq(&ready_lock);
@@ -130,22 +142,25 @@ static int set_option(struct socket *sock, const struct netwarp_option *option)
 
 static int set_options(struct socket *sock, const struct netwarp_pump *order)
 {
+	const struct netwarp_option *option = (const void *)(order + 1);
 	int err = 0;
 
 	for (u32 i = 0; i < order->options && !err; i++)
-		err = set_option(sock, &order->option[i]);
+		err = set_option(sock, &option[i]);
 	return err;
 }
 
-static void end_receiving(struct pump *p, int err)
+static void close_listener(struct pump *p)
 {
-	if (p->receiver)
-		remove_wait_queue(sk_sleep(p->receiver->sk), &p->event);
-	is_not_ready(p);
-	sock_release(p->listener);
+	await_nothing(p);
+	if (p->listener)
+		sock_release(p->listener);
 	p->listener = NULL;
-	if (err)
-		p->state.error = err;
+}
+
+static void end_receiving(struct pump *p)
+{
+	close_listener(p);
 	p->state.done_ns = ktime_get_ns();
 	if (p->state.taken == p->order->bytes)
 		netwarp_pump_complete(p);
@@ -158,14 +173,14 @@ static bool accept_peer(struct pump *p)
 
 	if (err == -EAGAIN)
 		return false;
-	remove_wait_queue(sk_sleep(p->listener->sk), &p->event);
-	is_not_ready(p);
+	await_nothing(p);
 	err = err ?: set_options(p->receiver, p->order);
 	if (err) {
-		end_receiving(p, err);
+		p->state.refused = err;
+		close_listener(p);
 		return false;
 	}
-	add_wait_queue(sk_sleep(p->receiver->sk), &p->event);
+	await(p, p->receiver);
 	return true;
 }
 
@@ -192,7 +207,7 @@ static void drain(struct pump *p)
 {
 	int taken = 1;
 
-	if (!p->receiver && !accept_peer(p))
+	if (!p->awaited || (!p->receiver && !accept_peer(p)))
 		return;
 	while (p->state.taken < p->order->bytes && taken > 0 && has_more(p->receiver->sk)) {
 		taken = take_some(p);
@@ -201,7 +216,7 @@ static void drain(struct pump *p)
 	}
 	/* A stream that ends early is the sender's error, if any. */
 	if (p->state.taken == p->order->bytes || (taken <= 0 && taken != -EAGAIN))
-		end_receiving(p, 0);
+		end_receiving(p);
 }
 
 static int drain_all(void *unused)
@@ -252,12 +267,13 @@ static int listen_for(struct pump *p)
 
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	p->listener = sock;
 	err = kernel_listen(sock, BACKLOG);
-	if (err)
+	if (err) {
+		sock_release(sock);
 		return err;
-	init_waitqueue_func_entry(&p->event, on_event);
-	add_wait_queue(sk_sleep(sock->sk), &p->event);
+	}
+	p->listener = sock;
+	await(p, sock);
 	return 0;
 }
 
@@ -298,10 +314,7 @@ int netwarp_pump_start(struct pump *p)
 		err = start_feed(p);
 	if (!err)
 		return 0;
-	if (p->listener) {
-		remove_wait_queue(sk_sleep(p->listener->sk), &p->event);
-		sock_release(p->listener);
-	}
+	close_listener(p);
 	if (p->sender)
 		sock_release(p->sender);
 	return err;

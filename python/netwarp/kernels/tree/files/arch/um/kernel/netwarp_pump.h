@@ -19,7 +19,8 @@ struct pump {
 	struct socket *sender;
 	struct socket *listener;	/* until the peer's stream has ended */
 	struct socket *receiver;	/* once the peer has connected */
-	wait_queue_entry_t event;	/* with those who wait for the listener, or for the receiver */
+	struct socket *awaited;		/* the listener, the receiver, or none */
+	wait_queue_entry_t event;	/* with those who wait for it */
 	struct list_head ready;		/* with all that may have something to take */
 	struct list_head complete;	/* with those of its file of which no reader was told */
 };

@@ -33,11 +33,14 @@ static int begin(struct pumps *all, struct netwarp_pump *order)
 		return -ENOMEM;
 	p->of = all;
 	p->order = order;
-	err = xa_insert(&all->all, order->id, p, GFP_KERNEL);
+	/* The starting sleeps, and nobody shall find what may be freed. */
+	err = xa_insert(&all->all, order->id, XA_ZERO_ENTRY, GFP_KERNEL);
 	if (!err) {
 		err = netwarp_pump_start(p);
 		if (err)
 			xa_erase(&all->all, order->id);
+		else
+			xa_store(&all->all, order->id, p, GFP_KERNEL);
 	}
 	if (err)
 		kfree(p);
@@ -54,7 +57,7 @@ static long on_begin(struct pumps *all, const void __user *from)
 	if (head.options > MOST_OPTIONS || head.from.bytes > sizeof(head.from.address) ||
 	    head.to.bytes > sizeof(head.to.address))
 		return -EINVAL;
-	order = memdup_user(from, struct_size(order, option, head.options));
+	order = memdup_user(from, sizeof(head) + head.options * sizeof(struct netwarp_option));
 	if (IS_ERR(order))
 		return PTR_ERR(order);
 	/* What was looked at may have been written meanwhile. */
@@ -65,7 +68,7 @@ static long on_begin(struct pumps *all, const void __user *from)
 	return err;
 }
 
-static long on_stop(struct pumps *all, unsigned long id)
+static long on_stop(struct pumps *all, u32 id)
 {
 	struct pump *p = xa_load(&all->all, id);
 
@@ -122,7 +125,7 @@ static long on_ioctl(struct file *file, unsigned int what, unsigned long argumen
 	case NETWARP_PUMP_BEGIN:
 		return on_begin(file->private_data, (const void __user *)argument);
 	case NETWARP_PUMP_STOP:
-		return on_stop(file->private_data, argument);
+		return on_stop(file->private_data, (u32)argument);
 	case NETWARP_PUMP_ASK:
 		return on_ask(file->private_data, (const void __user *)argument);
 	default:

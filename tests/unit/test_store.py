@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
@@ -45,6 +46,33 @@ def test_a_whole_stream(tmp_path: Path) -> None:
     assert run.scan("pings").collect()["sequence"].to_list() == list(range(1000))
     assert run.scan("pings").filter(pl.col("sequence") > 990).select("sent_ns").collect().height == 9
     assert run.scan("pings").head(150).collect().height == 150
+
+
+def test_short_tables_that_a_run_holds_are_read_once_and_are_the_same(tmp_path: Path) -> None:
+    path = write_table(tmp_path, "pings", pings(1000), batch_rows=100)
+    plain, holding = RunDir(tmp_path), RunDir(tmp_path, holds=True)
+    columns = ("sent_ns", "sequence")
+    assert holding.scan("pings").collect().equals(plain.scan("pings").collect())
+    path.unlink()
+    assert holding.length("pings") == 1000
+    assert holding.has_rows("pings")
+    write_table(tmp_path, "pings", pings(1000), batch_rows=100)
+    assert pl.concat(holding.batches("pings", columns)).equals(pl.concat(plain.batches("pings", columns)))
+    assert RunDir(tmp_path, holds=True).scan("acks").collect().schema == polars_schema(TABLES["acks"])
+
+
+def test_a_long_or_damaged_table_is_not_held(tmp_path: Path) -> None:
+    numbers = Random(1)
+    rows = [{"flow_id": 1, "sequence": i, "sent_ns": numbers.randrange(10**15)} for i in range(300_000)]
+    path = write_table(tmp_path, "pings", rows)
+    assert path.stat().st_size > 2 << 20
+    holding = RunDir(tmp_path, holds=True)
+    assert holding.length("pings") == 300_000
+    path.unlink()
+    assert holding.length("pings") == 0
+    path.write_bytes(b"no stream at all")
+    with pytest.raises(StoreError, match="not an Arrow stream"):
+        RunDir(tmp_path, holds=True).scan("pings")
 
 
 @pytest.mark.slow

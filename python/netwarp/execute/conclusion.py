@@ -52,7 +52,7 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
     logged = _logged(run, job.lab, network)
     found = {**outcome.found, **network, **logged.found}
     outcome = replace(outcome, notes=(*outcome.notes, *logged.notes))
-    run = RunDir(directory, None if found else job.lab)
+    run = RunDir(directory, None if found else job.lab, holds=True)
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)

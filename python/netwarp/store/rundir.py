@@ -20,7 +20,7 @@ from netwarp.store.network import Network, network_of
 from netwarp.store.run_status import RunStatus
 from netwarp.store.schemas import TABLES
 from netwarp.store.status import read_status, write_status
-from netwarp.store.streams import StreamState, batches, has_rows, length, scan_stream, stream_state
+from netwarp.store.streams import StreamState, batches, has_rows, length, scan_stream, short_table, slices, stream_state
 from netwarp.store.tables import read_parquet
 from netwarp.values.keep import Keep
 
@@ -35,6 +35,8 @@ class RunDir:
     path: Path
     written_lab: Lab | None = field(default=None, compare=False, repr=False)
     """The lab in `run.json` if this process has just written it there, which is not loaded again."""
+    holds: bool = field(default=False, compare=False, repr=False)
+    """Whether short tables stay in memory once they have been read, for what reads the same ones many times."""
 
     @cached_property
     def description(self) -> Description:
@@ -62,11 +64,15 @@ class RunDir:
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty or cut-short files are not errors."""
-        return scan_stream(self.path / TABLES[table].file, TABLES[table])
+        held = self._held(table)
+        return scan_stream(self.path / TABLES[table].file, TABLES[table]) if held is None else held.lazy()
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of a table, some hundred thousand rows at a time; at least one frame. Raises StoreError."""
-        return batches(self.path / TABLES[table].file, TABLES[table], columns)
+        held = self._held(table)
+        if held is None:
+            return batches(self.path / TABLES[table].file, TABLES[table], columns)
+        return slices(held.select(columns))
 
     def state(self, table: str) -> StreamState:
         """Whether the table's file is missing, empty, truncated or complete."""
@@ -74,11 +80,26 @@ class RunDir:
 
     def has_rows(self, table: str) -> bool:
         """Whether the table has any row; looks at its first batches only."""
-        return has_rows(self.path / TABLES[table].file)
+        held = self._held(table)
+        return has_rows(self.path / TABLES[table].file) if held is None else held.height > 0
 
     def length(self, table: str) -> int:
         """The number of the table's rows; decompresses none. Raises StoreError."""
-        return length(self.path / TABLES[table].file)
+        held = self._held(table)
+        return length(self.path / TABLES[table].file) if held is None else held.height
+
+    def _held(self, table: str) -> pl.DataFrame | None:
+        """The table if this run holds it; None if it holds none, or if the table is long or cannot be read."""
+        if not self.holds:
+            return None
+        if table not in self._tables:
+            self._tables[table] = short_table(self.path / TABLES[table].file, TABLES[table])
+        return self._tables[table]
+
+    @cached_property
+    def _tables(self) -> dict[str, pl.DataFrame | None]:
+        """The tables that `_held` has found by name."""
+        return {}
 
     @property
     def keep(self) -> Keep:

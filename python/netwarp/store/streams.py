@@ -21,6 +21,9 @@ _SMALL_BYTES = 16 << 10
 """A stream of no more bytes is read as a whole, since polars takes a millisecond, and three of its threads, to ask a
 source for its parts."""
 
+_SHORT_BYTES = 2 << 20
+"""A table that stays in memory has no more bytes: some 300,000 packets, which take 20 MB there."""
+
 
 Cell = bool | int | float | str | bytes | None
 Row = Mapping[str, Cell]
@@ -108,8 +111,22 @@ def batches(path: Path, table: Table, columns: Sequence[str]) -> Iterator[pl.Dat
     """
     _checked_size(path, table)
     for frame in _frames(path, table, list(columns), polars_schema(table)):
-        yield frame.head(_CHUNK_ROWS)
-        yield from frame.slice(_CHUNK_ROWS).iter_slices(_CHUNK_ROWS)
+        yield from slices(frame)
+
+
+def slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The frame in slices of some hundred thousand rows; at least one slice, perhaps without rows."""
+    yield frame.head(_CHUNK_ROWS)
+    yield from frame.slice(_CHUNK_ROWS).iter_slices(_CHUNK_ROWS)
+
+
+def short_table(path: Path, table: Table) -> pl.DataFrame | None:
+    """The whole stream at `path`, if it is short; None if it is long or if any of it cannot be read."""
+    own = polars_schema(table)
+    with contextlib.suppress(StoreError):
+        if _checked_size(path, table) <= _SHORT_BYTES:
+            return pl.concat(_frames(path, table, list(own), own), rechunk=True)
+    return None
 
 
 def has_rows(path: Path) -> bool:

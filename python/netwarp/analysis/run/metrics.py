@@ -12,10 +12,11 @@ from netwarp.analysis.flow.flows import flow_metrics, load_flows, run_metrics, r
 from netwarp.analysis.flow.latency_under_load import load_metrics
 from netwarp.analysis.flow.loss_correlation import synchronisation_metrics
 from netwarp.analysis.flow.sharing import sharing_metrics
-from netwarp.analysis.memory import return_unused
+from netwarp.analysis.memory import keep_unused, return_unused
 from netwarp.analysis.metric import Metric, frame
 from netwarp.analysis.queue.drops import drop_metrics
 from netwarp.analysis.queue.network import network_metrics
+from netwarp.analysis.thinning import is_long
 from netwarp.store.rundir import RunDir, open_run
 
 
@@ -42,12 +43,13 @@ def metrics_since(run: RunDir, begin_ns: int) -> pl.DataFrame:
 
 
 def _metrics(run: RunDir) -> Iterator[Metric]:
+    between_parts = return_unused if is_long(run, "packets") else keep_unused
     # First, since the packets of a queue and the data of all flows take as much memory, and are never needed together.
-    return_unused()
+    between_parts()
     network = list(network_metrics(run, run_window(run.description)))
-    return_unused()
+    between_parts()
     flows = load_flows(run)
-    return_unused()
+    between_parts()
     yield from flow_metrics(flows)
     yield from load_metrics(flows)
     yield from sharing_metrics(run.description, flows)

@@ -109,9 +109,8 @@ pub struct Netlink {
 impl Netlink {
     /// `protocol` is one of `netlink_sys::protocols`.
     pub fn open(protocol: isize) -> Result<Self> {
-        let mut socket = Socket::new(protocol).context("cannot open a netlink socket")?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
+        let socket = Socket::new(protocol).context("cannot open a netlink socket")?;
+        socket.connect(&SocketAddr::new(0, 0))?; // binds it, too (netlink_connect())
         socket.set_ext_ack(true)?;
         Ok(Self {
             socket,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from e2e_runs import Runs
 from e2e_traffic import FORWARD, flow, packets_of, pair
+from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.rundir import RunDir
 
 pytestmark = pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
@@ -41,13 +42,19 @@ def _times_ns(lines: list[str]) -> list[int]:
 
 def _records(path: Path) -> list[tuple[int, int, int]]:
     """(time in ns, captured bytes, bytes on the wire) of each record."""
+    return [(time, len(frame), length) for time, frame, length in _frames(path)]
+
+
+def _frames(path: Path) -> list[tuple[int, bytes, int]]:
+    """(time in ns, what was captured of the frame, its bytes on the wire) of each record."""
     data = path.read_bytes()
     assert struct.unpack_from("<I", data)[0] == 0xA1B23C4D, "nanoseconds"
     found, at = [], 24
     while at < len(data):
         seconds, ns, captured, length = struct.unpack_from("<4I", data, at)
-        found.append((seconds * 10**9 + ns, captured, length))
-        at += 16 + captured
+        at += 16
+        found.append((seconds * 10**9 + ns, data[at : at + captured], length))
+        at += captured
     return found
 
 
@@ -94,3 +101,24 @@ def test_captures_without_exact_records(runs: Runs) -> None:
     assert _records(found.path / "captures" / "wire-h2.pcap") == _records(
         runs(TEXT).path / "captures" / "wire-h2.pcap"
     ), "what is recorded does not change what happens"
+
+
+def test_the_data_of_bulk_flows_are_zeros(runs: Runs) -> None:
+    """Flows that share them (patch 0064), beside one whose data are another program's."""
+    text = pair(
+        flow("one", "bulk") + flow("other", "bulk") + flow("iperf", "iperf3"),
+        tail='[record]\ncaptures = [{ at = "wire:h1", snap = 2000, filter = "src host 10.0.0.1 and tcp" }]\n',
+    )
+    run = runs(text)
+    tuples = run.scan("tuples").collect()
+    flows = flow_of_tuples(tuples, run.description.flows)
+    ports = {port: flows.get(number) for number, port in tuples.select("tuple_id", "source_port").iter_rows()}
+    data: dict[int | None, list[bytes]] = {}
+    for _, frame, _ in _frames(run.path / "captures" / "wire-h1.pcap"):
+        tcp = frame[14 + 4 * (frame[14] & 15) :]
+        data.setdefault(ports[struct.unpack_from(">H", tcp)[0]], []).append(tcp[4 * (tcp[12] >> 4) :])
+    one, other, iperf = (b"".join(data[item.id]) for item in run.description.flows)
+    assert min(len(one), len(other), len(iperf)) > 100_000
+    assert not any(one)
+    assert not any(other)
+    assert any(iperf)

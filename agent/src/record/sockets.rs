@@ -11,8 +11,12 @@ use crate::lab::Lab;
 use crate::network::Network;
 use netwarp_records::netlink::Netlink;
 use netwarp_records::sockets::{Columns, Entry, MOVING, Socket, recorded, request};
-use netwarp_records::table::{BATCH_ROWS, Table};
+use netwarp_records::table::Table;
 use netwarp_records::tables::sockets::COLUMNS;
+
+/// Rows in a batch, or as many more as the last sample has: a row takes half a kilobyte of the machine's memory until
+/// it is written, ten times as much as one of other tables.
+const BATCH_ROWS: usize = 8_192;
 
 /// Samples of TCP sockets.
 pub struct Sockets {

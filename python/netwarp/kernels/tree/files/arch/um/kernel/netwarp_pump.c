@@ -17,11 +17,12 @@
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
-#include <linux/init.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/netwarp_zeros.h>
+#include <linux/sched.h>
 #include <linux/sockptr.h>
 #include <linux/spinlock.h>
 #include <linux/tcp.h>
@@ -34,10 +35,13 @@
 #define MESSAGE_BYTES	(4U << 20)
 #define TAKEN_BYTES	(1U << 30)
 
+/* As large as the pages that TCP would take (skb_page_frag_refill()). */
+#define ZEROS_BYTES	32768
+
 #define BACKLOG		8
 
-/* What is sent: one page, many times over. */
-static struct kvec zeros[MESSAGE_BYTES / PAGE_SIZE];
+/* What is sent, by all of them. */
+struct page *netwarp_zeros;
 
 /* As clock_nanosleep() of the agent's threads does, which have the least slack that is possible (exact_timers()). */
 #define SLACK_NS	1
@@ -50,14 +54,32 @@ static void sleep_until(u64 at_ns)
 	schedule_hrtimeout_range(&at, SLACK_NS, HRTIMER_MODE_ABS);
 }
 
+/*
+ * The pages into which TCP would copy a message are those of all zeros, and the message is
+ * nowhere: so nothing is copied, and what waits to be sent takes no memory of the host.
+ */
+static void send_zeros(void)
+{
+	get_page(netwarp_zeros);
+	current->task_frag = (struct page_frag){ .page = netwarp_zeros, .size = ZEROS_BYTES };
+}
+
 static int send_all(struct socket *sock, u64 left)
 {
 	int sent = 1;
 
+	send_zeros();
 	while (left && sent > 0) {
-		struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+		struct msghdr msg = {
+			.msg_flags = MSG_NOSIGNAL,
+			.msg_iter = {
+				.iter_type = ITER_DISCARD,
+				.data_source = true,
+				.count = min_t(u64, left, MESSAGE_BYTES),
+			},
+		};
 
-		sent = kernel_sendmsg(sock, &msg, zeros, ARRAY_SIZE(zeros), min_t(u64, left, MESSAGE_BYTES));
+		sent = sock_sendmsg(sock, &msg);
 		if (sent > 0)
 			left -= sent;
 	}
@@ -287,13 +309,18 @@ static int start_feed(struct pump *p)
 	return PTR_ERR_OR_ZERO(kthread_run(feed, p, "feed"));
 }
 
-static int start_drainer(void)
+/* Once: the zeros, and the thread that drains. */
+static int prepare(void)
 {
 	static DEFINE_MUTEX(starting);
 	struct task_struct *started = NULL;
 
 	mutex_lock(&starting);
-	if (!drainer) {
+	if (!netwarp_zeros)
+		netwarp_zeros = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO, get_order(ZEROS_BYTES));
+	if (!netwarp_zeros) {
+		started = ERR_PTR(-ENOMEM);
+	} else if (!drainer) {
 		started = kthread_run(drain_all, NULL, "drains");
 		if (!IS_ERR(started))
 			drainer = started;
@@ -305,7 +332,7 @@ static int start_drainer(void)
 /* Its thread starts last, and then nothing fails any more. */
 int netwarp_pump_start(struct pump *p)
 {
-	int err = start_drainer();
+	int err = prepare();
 
 	INIT_LIST_HEAD(&p->ready);
 	if (!err && p->order->to.net >= 0)
@@ -319,11 +346,3 @@ int netwarp_pump_start(struct pump *p)
 		sock_release(p->sender);
 	return err;
 }
-
-static int __init netwarp_pump_init(void)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(zeros); i++)
-		zeros[i] = (struct kvec) { .iov_base = empty_zero_page, .iov_len = PAGE_SIZE };
-	return 0;
-}
-core_initcall(netwarp_pump_init);

@@ -138,7 +138,7 @@ def read_archive(directory: Path, output: Path | None = None) -> Imported:
     if not archive.is_file():
         raise LayoutError(f"{directory} has no result.tar")
     place = output or Path("results/unpacked")
-    shutil.unpack_archive(archive, place, filter="data")
+    shutil.unpack_archive(archive, place)
     return Imported(place, 1, (Note("one-flow", archive.name, "was packed", left_out=False),))
 
 

@@ -36,6 +36,7 @@ STAGES = [
     "common.terminal",
     "common.threads",
     "common.scratch",
+    "common.archives",
     "common.agent",
     "common.platforms",
     "values.json_values",

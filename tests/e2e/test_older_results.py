@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from e2e_command import netwarp, succeed
+from netwarp.common.archives import unpack
 from polars.testing import assert_frame_equal
 
 from tools.samples import MOST_BYTES, RESULTS, SAMPLES
@@ -24,7 +25,7 @@ KEYS = ["run_id", "scope", "name", "metric"]
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A directory with the results of a version."""
     with tarfile.open(SAMPLES / f"{request.param}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     return tmp_path
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from netwarp import kernels
+from netwarp.common.archives import unpack
 from netwarp.kernels import commands
 from netwarp.kernels.build import build
 from netwarp.kernels.commands import confined
@@ -157,7 +158,7 @@ class Workshop:
         with tarfile.open(self.archive) as archive:
             for entry in archive.getmembers():
                 entry.name = entry.name.partition("/")[2]
-                archive.extract(entry, place, filter="data")
+            unpack(archive, place)
         return place
 
     def patch(self, name: str, file: str, before: str, after: str) -> str:

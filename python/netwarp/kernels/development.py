@@ -65,6 +65,8 @@ def unpacked(directory: Path, key: str, cache: Path) -> Path:
 
     import pyarrow as pa
 
+    from netwarp.common.archives import unpack
+
     cache.mkdir(parents=True, exist_ok=True)
     clean_stale([(cache, TEMPORARY)])
     work = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=cache))
@@ -74,7 +76,7 @@ def unpacked(directory: Path, key: str, cache: Path) -> Path:
                 pa.CompressedInputStream(str(_packed(directory)), "zstd") as stream,
                 tarfile.open(fileobj=stream, mode="r|") as archive,
             ):
-                archive.extractall(work, filter="data")
+                unpack(archive, work)
             work.chmod(0o755)
             if not place.is_dir():
                 work.rename(place)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from netwarp.common.archives import unpack
 from netwarp.common.scratch import RUNS, scratch
 from netwarp.compare import Comparison, compare, open_input
 from netwarp.engines import Engine, identity_of
@@ -117,5 +118,5 @@ def _at_revision(scenario: Path, revision: str, place: Path) -> Path:
         )
     folder = place / "files"
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        unpack(tar, folder)
     return folder / file.relative_to(top)

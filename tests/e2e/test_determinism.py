@@ -112,6 +112,18 @@ def test_threads_that_open_windows_do_the_same(tmp_path: Path) -> None:
     _assert_threads_do_the_same(scenario)
 
 
+def test_threads_with_limited_buffers_do_the_same(tmp_path: Path) -> None:
+    """Where pages of data end decides which buffers of jumbo frames a receiver joins, and so its window."""
+    flow = 'from = "h1"\nto = "h2"\ntool = "bulk"\nsend_buffer = "150kB"\nreceive_buffer = "200kB"\n'
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(
+        'name = "limited"\nduration = "10s"\n[record]\nexact = true\n[nodes]\nh1 = {}\nh2 = {}\n'
+        '[links.l]\nends = ["h1", "h2"]\nrate = "50mbit"\ndelay = "20ms"\nqueue = "pfifo limit 60"\nmtu = 9000\n'
+        f'offload = true\nloss = "1%"\n[flows.a]\n{flow}[flows.b]\n{flow}start = "1s"\n'
+    )
+    _assert_threads_do_the_same(scenario)
+
+
 def test_a_flow_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
     """shutdown(2) resets its socket, with which connect(2) would begin once more."""
     flow = 'from = "h1"\nto = "h2"\ntool = "bulk"\n'

@@ -17,6 +17,7 @@
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
+#include <linux/init.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -40,8 +41,9 @@
 
 #define BACKLOG		8
 
-/* What is sent, by all of them. */
+/* What is sent: zeros that all share, or one page, many times over. */
 struct page *netwarp_zeros;
+static struct kvec zeros[MESSAGE_BYTES / PAGE_SIZE];
 
 /* As clock_nanosleep() of the agent's threads does, which have the least slack that is possible (exact_timers()). */
 #define SLACK_NS	1
@@ -57,29 +59,37 @@ static void sleep_until(u64 at_ns)
 /*
  * The pages into which TCP would copy a message are those of all zeros, and the message is
  * nowhere: so nothing is copied, and what waits to be sent takes no memory of the host.
+ *
+ * Not where the user limits the buffer: once all that was sent is acknowledged, a task begins
+ * at the start of its page again (skb_page_frag_refill()), and where pages end decides which
+ * buffers the receiver can join (skb_try_coalesce()). Nor with data in a SYN, which 6.1 copies
+ * from the message (tcp_send_syn_data()).
  */
-static void send_zeros(void)
+static bool shares_zeros(const struct sock *sk)
 {
-	get_page(netwarp_zeros);
-	current->task_frag = (struct page_frag){ .page = netwarp_zeros, .size = ZEROS_BYTES };
+	return !(sk->sk_userlocks & SOCK_SNDBUF_LOCK) && !tcp_sk(sk)->fastopen_connect;
 }
 
-static int send_all(struct socket *sock, u64 left)
+static int send_some(struct socket *sock, size_t bytes, bool shares)
+{
+	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+
+	if (!shares)
+		return kernel_sendmsg(sock, &msg, zeros, ARRAY_SIZE(zeros), bytes);
+	msg.msg_iter = (struct iov_iter){ .iter_type = ITER_DISCARD, .data_source = true, .count = bytes };
+	return sock_sendmsg(sock, &msg);
+}
+
+static int send_all(struct socket *sock, u64 left, bool shares)
 {
 	int sent = 1;
 
-	send_zeros();
+	if (shares) {
+		get_page(netwarp_zeros);
+		current->task_frag = (struct page_frag){ .page = netwarp_zeros, .size = ZEROS_BYTES };
+	}
 	while (left && sent > 0) {
-		struct msghdr msg = {
-			.msg_flags = MSG_NOSIGNAL,
-			.msg_iter = {
-				.iter_type = ITER_DISCARD,
-				.data_source = true,
-				.count = min_t(u64, left, MESSAGE_BYTES),
-			},
-		};
-
-		sent = sock_sendmsg(sock, &msg);
+		sent = send_some(sock, min_t(u64, left, MESSAGE_BYTES), shares);
 		if (sent > 0)
 			left -= sent;
 	}
@@ -89,6 +99,7 @@ static int send_all(struct socket *sock, u64 left)
 static int feed(void *data)
 {
 	struct pump *p = data;
+	bool shares = shares_zeros(p->sender->sk);
 	int err;
 
 	sleep_until(p->order->connect_at_ns);
@@ -96,7 +107,7 @@ static int feed(void *data)
 	if (!err) {
 		p->state.connected_ns = ktime_get_ns();
 		sleep_until(p->order->start_at_ns);
-		err = send_all(p->sender, p->order->bytes);
+		err = send_all(p->sender, p->order->bytes, shares);
 	}
 	/* Its owner may have ended it, on which a socket that is connecting is reset. */
 	if (err && !p->stopped)
@@ -346,3 +357,11 @@ int netwarp_pump_start(struct pump *p)
 		sock_release(p->sender);
 	return err;
 }
+
+static int __init netwarp_pump_init(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(zeros); i++)
+		zeros[i] = (struct kvec) { .iov_base = empty_zero_page, .iov_len = PAGE_SIZE };
+	return 0;
+}
+core_initcall(netwarp_pump_init);

@@ -14,6 +14,7 @@ import pytest
 from e2e_command import NETWARP, Answer, netwarp
 from e2e_runs import Runs, only_run
 from e2e_scenarios import BULK, PING, dumbbell
+from e2e_traffic import flow, pair
 from netwarp.kernels import find_kernel
 from netwarp.store.digests import read_digests
 
@@ -114,24 +115,32 @@ def test_threads_that_open_windows_do_the_same(tmp_path: Path) -> None:
 
 def test_threads_with_limited_buffers_do_the_same(tmp_path: Path) -> None:
     """Where pages of data end decides which buffers of jumbo frames a receiver joins, and so its window."""
-    flow = 'from = "h1"\nto = "h2"\ntool = "bulk"\nsend_buffer = "150kB"\nreceive_buffer = "200kB"\n'
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(
-        'name = "limited"\nduration = "10s"\n[record]\nexact = true\n[nodes]\nh1 = {}\nh2 = {}\n'
-        '[links.l]\nends = ["h1", "h2"]\nrate = "50mbit"\ndelay = "20ms"\nqueue = "pfifo limit 60"\nmtu = 9000\n'
-        f'offload = true\nloss = "1%"\n[flows.a]\n{flow}[flows.b]\n{flow}start = "1s"\n'
+        pair(
+            flow("b", "bulk", 'send_buffer = "150kB"', 'receive_buffer = "200kB"'),
+            rate="50mbit",
+            delay="20ms",
+            queue="pfifo limit 60",
+            duration="120s",
+            link='mtu = 9000\noffload = true\nloss = "1%"\n',
+            tail="[record]\nexact = true\n",
+        )
     )
     _assert_threads_do_the_same(scenario)
 
 
 def test_a_flow_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
     """shutdown(2) resets its socket, with which connect(2) would begin once more."""
-    flow = 'from = "h1"\nto = "h2"\ntool = "bulk"\n'
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(
-        'name = "stopped"\nduration = "3s"\n[record]\nexact = true\n[nodes]\nh1 = {}\nh2 = {}\n'
-        '[links.l]\nends = ["h1", "h2"]\nrate = "10mbit"\ndelay = "200ms"\nqueue = "pfifo limit 100"\n'
-        f'[flows.brief]\n{flow}start = "1s"\nduration = "100ms"\nconnect_ahead = "0s"\n[flows.other]\n{flow}'
+        pair(
+            flow("brief", "bulk", 'start = "1s"', 'duration = "100ms"', 'connect_ahead = "0s"') + flow("other", "bulk"),
+            delay="200ms",
+            queue="pfifo limit 100",
+            duration="3s",
+            tail="[record]\nexact = true\n",
+        )
     )
     digests = []
     for name, env in (("moved", {}), ("threads", {"NETWARP_THREADS": "1"})):

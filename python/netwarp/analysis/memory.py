@@ -10,17 +10,19 @@ def return_unused() -> None:
 
     glibc keeps up to 130 MB of the arrays of a long run, some of them between what is still used (malloc_trim(3)).
     """
-    _trim()(0)
+    _function("malloc_trim")(0)
 
 
+@cache
 def keep_unused() -> None:
-    """Let the C library keep up to 64 MB of freed memory, for the arrays of the next short run.
+    """From now on let the C library keep up to 64 MB of freed memory, for the arrays of the next short run.
 
     Returned to the host and taken again, each page of such an array costs a page fault: ten thousand for a minute at
     10 Mbit/s, a sixth of the time of its metrics.
     """
-    _set_option()(_M_TRIM_THRESHOLD, 64 << 20)
-    _set_option()(_M_MMAP_THRESHOLD, 32 << 20)
+    set_option = _function("mallopt")
+    set_option(_M_TRIM_THRESHOLD, 64 << 20)
+    set_option(_M_MMAP_THRESHOLD, 32 << 20)
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
@@ -28,14 +30,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 @cache
-def _trim() -> Callable[[int], object]:
-    """malloc_trim(3), or nothing with a C library that has none."""
-    found: Callable[[int], object] = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
-    return found
-
-
-@cache
-def _set_option() -> Callable[[int, int], object]:
-    """mallopt(3), or nothing with a C library that has none."""
-    found: Callable[[int, int], object] = getattr(ctypes.CDLL(None), "mallopt", lambda _, __: None)
+def _function(name: str) -> Callable[..., object]:
+    """A function of the C library, or one that does nothing if it has none of this name."""
+    found: Callable[..., object] = getattr(ctypes.CDLL(None), name, lambda *_: None)
     return found

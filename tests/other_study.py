@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,6 +132,7 @@ def fastest(result: Path, /) -> int:
 
 def read_archive(directory: Path, output: Path | None = None) -> Imported:
     """Unpack a result that was packed as result.tar."""
+    from netwarp.common.archives import unpack
     from netwarp.steps.imports import Imported, Note
     from netwarp.store.errors import LayoutError
 
@@ -138,7 +140,8 @@ def read_archive(directory: Path, output: Path | None = None) -> Imported:
     if not archive.is_file():
         raise LayoutError(f"{directory} has no result.tar")
     place = output or Path("results/unpacked")
-    shutil.unpack_archive(archive, place)
+    with tarfile.open(archive) as packed:
+        unpack(packed, place)
     return Imported(place, 1, (Note("one-flow", archive.name, "was packed", left_out=False),))
 
 

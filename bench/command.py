@@ -45,6 +45,11 @@ class Timed:
         return _seconds(self.runs[0].status()["cpu_s"])
 
     @property
+    def guard_cpu_s(self) -> float:
+        """CPU seconds of the process that makes tables of its records."""
+        return _seconds(self.runs[0].status()["guard_cpu_s"])
+
+    @property
     def packets(self) -> int:
         """Packets that its first run's bottleneck sent."""
         table = self.runs[0].scan("links").filter(pl.col("interface_index") == BOTTLENECK)

@@ -8,15 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use arrow_array::builder::{ArrayBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
-use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Schema};
 
-/// Rows in a batch: a fixed number, so that the same rows give the same bytes.
-pub const BATCH_ROWS: usize = 65_536;
+pub use crate::builder::BATCH_ROWS;
 
 /// Level of zstd: rows of packets become nine times smaller, for about a tenth of a microsecond each; level 3 takes
 /// longer for little more. The same version of zstd, with one thread, gives the same bytes.
@@ -157,55 +154,6 @@ impl<R: Rows> Batch<R> {
     }
 }
 
-/// Collects the values of one column.
-pub trait Builder {
-    /// The type of the column.
-    const KIND: DataType;
-    /// A row's value for this column.
-    type Value<'r>;
-
-    /// Adds a value.
-    fn push(&mut self, value: Option<Self::Value<'_>>);
-    /// Takes the values so far; none is left.
-    fn take(&mut self) -> ArrayRef;
-}
-
-impl<T: ArrowPrimitiveType> Builder for PrimitiveBuilder<T> {
-    const KIND: DataType = T::DATA_TYPE;
-    type Value<'r> = T::Native;
-
-    fn push(&mut self, value: Option<T::Native>) {
-        self.append_option(value);
-    }
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(self)
-    }
-}
-
-impl Builder for BooleanBuilder {
-    const KIND: DataType = DataType::Boolean;
-    type Value<'r> = bool;
-
-    fn push(&mut self, value: Option<bool>) {
-        self.append_option(value);
-    }
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(self)
-    }
-}
-
-impl Builder for StringBuilder {
-    const KIND: DataType = DataType::Utf8;
-    type Value<'r> = &'r str;
-
-    fn push(&mut self, value: Option<&str>) {
-        self.append_option(value);
-    }
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(self)
-    }
-}
-
 /// Defines a module for each table: its columns, the `Row` that a writer gives, and the `Rows` that collect them.
 /// A line is `name: type of a row's value = builder, whether values may be absent, unit, meaning;`.
 macro_rules! tables {
@@ -220,18 +168,15 @@ macro_rules! tables {
                 BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, StringBuilder, UInt8Builder, UInt16Builder,
                 UInt32Builder, UInt64Builder,
             };
-            use $crate::table::{Builder, Column};
+            use $crate::builder::Builder;
+            use $crate::table::Column;
 
             /// One row.
             pub struct Row $(<$life>)? {
                 $(#[doc = $meaning] pub $column: $value,)*
             }
 
-            /// The rows of a batch.
-            #[derive(Default)]
-            pub struct Rows {
-                $($column: $builder,)*
-            }
+            $crate::table::rows! { Row $(<$life>)? {$($column = $builder,)*} }
 
             impl $crate::table::Rows for Rows {
                 const NAME: &'static str = stringify!($table);
@@ -245,15 +190,60 @@ macro_rules! tables {
                 type Row<'r> = Row $(<$life>)?;
 
                 fn push(&mut self, row: Self::Row<'_>) {
-                    $(Builder::push(&mut self.$column, row.$column.into());)*
+                    self.add(row);
                 }
 
                 fn take(&mut self) -> Vec<ArrayRef> {
+                    self.spread();
                     vec![$(Builder::take(&mut self.$column)),*]
                 }
             }
         }
     )*};
+}
+
+/// Defines the `Rows` of a table: the values of some rows go to the columns together, of a row that borrows some at
+/// once.
+macro_rules! rows {
+    (Row {$($column:ident = $builder:ident,)*}) => {
+        /// The rows of a batch.
+        #[derive(Default)]
+        pub struct Rows {
+            staged: Vec<Row>,
+            $($column: $builder,)*
+        }
+
+        impl Rows {
+            fn add(&mut self, row: Row) {
+                self.staged.push(row);
+                if self.staged.len() == $crate::builder::STAGED_ROWS {
+                    self.spread();
+                }
+            }
+
+            fn spread(&mut self) {
+                $(Builder::extend(&mut self.$column, &self.staged, |row| row.$column.into());)*
+                self.staged.clear();
+            }
+        }
+    };
+    (Row <$life:lifetime> {$($column:ident = $builder:ident,)*}) => {
+        /// The rows of a batch.
+        #[derive(Default)]
+        pub struct Rows {
+            $($column: $builder,)*
+        }
+
+        impl Rows {
+            fn add(&mut self, row: Row<'_>) {
+                let rows = [row];
+                $(Builder::extend(&mut self.$column, &rows, |row| row.$column.into());)*
+            }
+
+            #[allow(clippy::unused_self)] // none is staged
+            fn spread(&self) {}
+        }
+    };
 }
 
 /// Defines only the columns of a table whose writer collects them itself.
@@ -264,7 +254,8 @@ macro_rules! columns {
         $(#[$about])*
         pub mod $table {
             use arrow_array::builder::*;
-            use $crate::table::{Builder, Column};
+            use $crate::builder::Builder;
+            use $crate::table::Column;
 
             /// Columns in the table's order.
             pub const COLUMNS: &[Column] = &[$(Column {
@@ -278,4 +269,76 @@ macro_rules! columns {
     )*};
 }
 
-pub(crate) use {columns, tables};
+pub(crate) use {columns, rows, tables};
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Array, Int64Array};
+
+    use super::*;
+    use crate::builder::STAGED_ROWS;
+    use crate::tables::packets;
+    use crate::tables::states::{Row, Rows as States};
+
+    fn packet(enqueue_ns: i64, dequeue_ns: Option<i64>) -> packets::Row {
+        packets::Row {
+            interface_index: 1,
+            tuple_id: 2,
+            packet_bytes: 1514,
+            segments: 1,
+            enqueue_ns,
+            dequeue_ns,
+            drop_ns: None,
+            length_pkts: 3,
+            length_after_pkts: Some(4),
+            backlog_bytes: 5,
+            fate: 0,
+            drop_reason: None,
+            ecn_in: 0,
+            ecn_out: None,
+        }
+    }
+
+    /// Rows go to the columns in groups: of these one has all values, one has none, one has some, and one is not full.
+    #[test]
+    fn columns_are_those_of_one_row_after_the_other() {
+        let rows = 3 * STAGED_ROWS as i64 + 17;
+        let dequeue_ns = |at: i64| match at / STAGED_ROWS as i64 {
+            0 => Some(-at),
+            1 => None,
+            _ => (at % 3 > 0).then_some(7 * at),
+        };
+        let mut collected = packets::Rows::default();
+        for _ in 0..2 {
+            (0..rows).for_each(|at| collected.push(packet(at, dequeue_ns(at))));
+            let columns = collected.take();
+            let column = |name| packets::Rows::COLUMNS.iter().position(|c| c.name == name);
+            let values = |name| &columns[column(name).unwrap_or(usize::MAX)];
+            let enqueued: Int64Array = (0..rows).map(Some).collect();
+            let dequeued: Int64Array = (0..rows).map(dequeue_ns).collect();
+            assert_eq!(values("enqueue_ns").to_data(), enqueued.to_data());
+            assert_eq!(values("dequeue_ns").to_data(), dequeued.to_data());
+            assert_eq!(values("drop_ns").null_count() as i64, rows);
+            assert_eq!(values("length_after_pkts").null_count(), 0);
+            assert!(columns.iter().all(|c| c.len() as i64 == rows));
+        }
+    }
+
+    #[test]
+    fn a_full_batch_leaves_no_row_behind() {
+        let mut collected = States::default();
+        for rows in [BATCH_ROWS, BATCH_ROWS, 1, 0] {
+            for at in 0..rows {
+                collected.push(Row {
+                    time_ns: at as i64,
+                    tuple_id: 0,
+                    variable_id: 0,
+                    value: -(at as i64),
+                });
+            }
+            let columns = collected.take();
+            let expected: Int64Array = (0..rows as i64).map(|at| Some(-at)).collect();
+            assert_eq!(columns[3].to_data(), expected.to_data());
+        }
+    }
+}

@@ -224,14 +224,18 @@ impl Machine {
         self.keeper.kill();
         let _ = std::fs::remove_dir_all(&self.uml_dir);
         let _ = std::fs::remove_dir(&self.memory_dir);
-        let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-        let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
-        let cpu_s = seconds(usage.user_time()) + seconds(usage.system_time());
         Ok(Usage {
             exit_status: status.code().or_else(|| status.signal().map(|s| 128 + s)),
-            cpu_s,
+            cpu_s: cpu_s(UsageWho::RUSAGE_CHILDREN)?,
         })
     }
+}
+
+/// CPU time so far, in seconds.
+pub fn cpu_s(who: UsageWho) -> Result<f64> {
+    let usage = getrusage(who)?;
+    let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
 /// Keeps a descriptor of the caller's from the programs that this process starts.

@@ -33,6 +33,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use nix::sys::resource::UsageWho;
 use serde::Serialize;
 
 pub use confinement::{
@@ -77,7 +78,9 @@ struct Report {
     /// The time that the limit applies to
     own_s: f64,
     real_s: f64,
+    /// CPU time of the machine, and of this process, which makes tables of its records
     cpu_s: f64,
+    guard_cpu_s: f64,
     events: u64,
 }
 
@@ -179,6 +182,7 @@ fn guard(options: &Options) -> Result<Report> {
         own_s: own_time.taken().as_secs_f64(),
         real_s: begin.elapsed().as_secs_f64(),
         cpu_s: usage.cpu_s,
+        guard_cpu_s: machine::cpu_s(UsageWho::RUSAGE_SELF)?,
         events,
     })
 }

@@ -2,6 +2,7 @@
 //! are matched by the number that the kernel gave the packet at this queue. An aggregate that its queue splits leaves
 //! in parts, and has a row for each.
 
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use anyhow::Result;
@@ -88,6 +89,9 @@ impl Packets {
             consumed_ns: None,
         };
         self.queued.insert(id, packet);
+        if self.early.is_empty() {
+            return Ok(());
+        }
         for (part, end, time_ns) in self.early.remove(&id).unwrap_or_default() {
             self.end(part, end, time_ns)?;
         }
@@ -149,9 +153,10 @@ impl Packets {
     }
 
     fn leave(&mut self, part: Part, end: &End) -> Result<()> {
-        let Some(packet) = self.queued.get_mut(&part.id) else {
+        let Entry::Occupied(mut queued) = self.queued.entry(part.id) else {
             return Ok(());
         };
+        let packet = queued.get_mut();
         let gone = Packet {
             segments: part.segments,
             bytes: part.bytes,
@@ -160,7 +165,7 @@ impl Packets {
         packet.segments = packet.segments.saturating_sub(part.segments);
         packet.bytes = packet.bytes.saturating_sub(part.bytes);
         if packet.segments == 0 {
-            self.queued.remove(&part.id);
+            queued.remove();
         }
         self.row(&gone, end)
     }

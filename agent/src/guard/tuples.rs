@@ -10,25 +10,24 @@ use super::layout::Tuple;
 use netwarp_records::table::Batch;
 use netwarp_records::tables::tuples;
 
-/// struct netwarp_tuple without TOS and verdict, which belong to the packet and not to the flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    family: u8,
-    protocol: u8,
-    ports: [u16; 2],
-    addresses: [[u8; 16]; 2],
+/// The bytes of struct netwarp_tuple without TOS and verdict, which belong to the packet and not to the flow: as words,
+/// since each record of a packet has one that is looked up.
+type Key = (u64, u64, u64, u64, u64);
+
+fn key(tuple: &Tuple) -> Key {
+    let (words, _) = tuple.0.as_chunks::<8>();
+    let word = |at: usize| words.get(at).map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    (
+        word(0) & !TOS_AND_VERDICT,
+        word(1),
+        word(2),
+        word(3),
+        word(4),
+    )
 }
 
-impl Key {
-    fn of(tuple: &Tuple) -> Self {
-        Self {
-            family: tuple.family(),
-            protocol: tuple.protocol(),
-            ports: [tuple.sport(), tuple.dport()],
-            addresses: [tuple.saddr(), tuple.daddr()].map(|a| a.try_into().unwrap_or_default()),
-        }
-    }
-}
+/// The third and fourth byte.
+const TOS_AND_VERDICT: u64 = 0xffff_0000;
 
 /// The tuples seen so far.
 pub struct Tuples {
@@ -46,20 +45,21 @@ impl Tuples {
 
     /// Returns the number of a tuple.
     pub fn id(&mut self, tuple: &Tuple) -> Result<u32> {
-        let key = Key::of(tuple);
+        let key = key(tuple);
         if let Some(id) = self.ids.get(&key) {
             return Ok(*id);
         }
         let id = self.ids.len() as u32;
         self.ids.insert(key, id);
-        let [source, destination] = key.addresses.map(|a| address(key.family, a));
+        let [source, destination] =
+            [tuple.saddr(), tuple.daddr()].map(|a| address(tuple.family(), a));
         self.table.push(tuples::Row {
             tuple_id: id,
-            protocol: key.protocol,
+            protocol: tuple.protocol(),
             source: &source,
-            source_port: key.ports[0],
+            source_port: tuple.sport(),
             destination: &destination,
-            destination_port: key.ports[1],
+            destination_port: tuple.dport(),
         })?;
         Ok(id)
     }
@@ -69,7 +69,8 @@ impl Tuples {
     }
 }
 
-fn address(family: u8, octets: [u8; 16]) -> String {
+fn address(family: u8, octets: &[u8]) -> String {
+    let octets: [u8; 16] = octets.try_into().unwrap_or_default();
     match family {
         4 => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])).to_string(),
         6 => IpAddr::V6(Ipv6Addr::from(octets)).to_string(),

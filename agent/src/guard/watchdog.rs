@@ -168,7 +168,7 @@ struct Group {
     /// In the form of proc(5)
     number: Option<String>,
     found: BTreeSet<u32>,
-    searched: Option<Instant>,
+    searched: Instant,
     pause: Duration,
 }
 
@@ -178,18 +178,19 @@ impl Group {
             kernel,
             number: stat_of(&kernel.to_string()).and_then(|fields| fields.into_iter().nth(GROUP)),
             found: BTreeSet::new(),
-            searched: None,
+            // Most machines have ended before the first search, which takes longer than their start.
+            searched: Instant::now(),
             pause: SEARCH,
         }
     }
 
     fn processes(&mut self) -> Vec<Process> {
-        if self.searched.is_none_or(|at| at.elapsed() >= self.pause) {
+        if self.searched.elapsed() >= self.pause {
             let begin = Instant::now();
             self.found = self.search();
             let pause = begin.elapsed().saturating_mul(SEARCH_PAUSE);
             self.pause = pause.clamp(SEARCH, LONGEST_PAUSE);
-            self.searched = Some(Instant::now());
+            self.searched = Instant::now();
         }
         let children = format!("/proc/{0}/task/{0}/children", self.kernel);
         let children = std::fs::read_to_string(children).unwrap_or_default();

@@ -47,6 +47,7 @@ class GuardReport(TypedDict):
     real_s: float
     own_s: float
     cpu_s: float
+    guard_cpu_s: float
     computing_s: float
     events: int
     confinement: dict[str, Json]
@@ -87,6 +88,7 @@ class CommandFacts(TypedDict, total=False):
 class RunFacts(CommandFacts, total=False):
     """Facts about a run in status.json, beside its status: seconds, and oddities that engine or analysis found.
 
+    `cpu_s` is of its machine, `guard_cpu_s` of the process that guards this and makes tables of its records.
     `end` is why its machine was ended, and is missing if that ended by itself. `package_j` are the joules of each
     package of processors meanwhile, of everything that the machine did; missing where they are not counted.
     """
@@ -95,6 +97,7 @@ class RunFacts(CommandFacts, total=False):
     real_s: float
     own_s: float
     cpu_s: float
+    guard_cpu_s: float
     events: int
     confinement: dict[str, Json]
     privilege: str

@@ -29,6 +29,7 @@ def judged(
         "real_s": report["real_s"],
         "own_s": report["own_s"],
         "cpu_s": report["cpu_s"],
+        "guard_cpu_s": report["guard_cpu_s"],
         "events": report["events"],
         "confinement": report["confinement"],
     }

@@ -118,6 +118,7 @@ class StatusJson(TypedDict):
     end: NotRequired[Text]
     real_s: NotRequired[float | int | None]
     cpu_s: NotRequired[float | int | None]
+    guard_cpu_s: NotRequired[float | int | None]
     by_host: NotRequired[bool]
     notes: NotRequired[list[Text]]
     keep: NotRequired[Keep]

@@ -92,5 +92,6 @@ def as_one(ended: Sequence[Ended], first: int) -> GuardReport | None:
         "real_s": max(one["real_s"] for one in reports),
         "own_s": max(one["own_s"] for one in reports),
         "cpu_s": sum(one["cpu_s"] for one in reports),
+        "guard_cpu_s": sum(one["guard_cpu_s"] for one in reports),
         "events": sum(one["events"] for one in reports),
     }

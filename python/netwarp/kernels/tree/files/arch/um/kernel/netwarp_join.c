@@ -180,7 +180,7 @@ static bool add_fragment(struct sk_buff *skb, const u8 *ring, u64 at, u32 bytes,
 		return false;
 	copy((u8 *)ring, at, room, bytes, false);
 	page = virt_to_head_page(room);
-	skb_add_rx_frag(skb, number, page, room - (u8 *)page_address(page), bytes, 0);
+	skb_add_rx_frag(skb, number, page, room - (u8 *)page_address(page), bytes, bytes);
 	return true;
 }
 

@@ -68,11 +68,11 @@ def test_choices_and_captures() -> None:
     use = use_of(BULK)
     assert use.kept("records") == use.whole
     assert use.kept("series") == use.whole - use.exact
-    assert use.kept("summary") == use.always
+    assert use.kept("summary") == use.documents
     assert use_of(BULK, "record.exact=false").exact == 0
     assert use_of(CBR, "record.exact=false").exact == 8 * 10_000, "of datagrams"
     captured = use_of(BULK, 'record.captures=[{ at = "bottleneck:r1", snap = 100 }]')
-    assert captured.always - use.always == pytest.approx(100_000 * 116 + 50_000 * 82)
+    assert captured.captured == pytest.approx(100_000 * 116 + 50_000 * 82)
     longer, shorter = (use_of(BULK, f"record.sample={interval}").others for interval in ("1s", "100ms"))
     assert shorter - longer == pytest.approx(900 * (9 * 12 + 28 * 2))
 
@@ -106,6 +106,15 @@ def test_a_plan_that_does_not_fit_is_said_with_what_to_do(tmp_path: Path) -> Non
     assert list(room_notes(plan_of(BULK, "duration=1h"), tmp_path, 2, exact=False)) == [], "samples fit"
     (tmp_path / "runs" / huge.runs[0].id).mkdir(parents=True)
     assert list(room_notes(huge, tmp_path, 2, exact=True)) == [], "it is there already"
+
+
+def test_captures_that_do_not_fit_are_named_and_other_choices_are_not(tmp_path: Path) -> None:
+    captured = BULK + '[[record.captures]]\nat = "bottleneck:r1"\n'
+    many = plan_of(captured, "duration=720h", "links.access.rate=100gbit", "links.bottleneck.rate=100gbit")
+    (note,) = room_notes(many, tmp_path, 2, exact=False)
+    assert "capture less (" in note
+    assert "are captures: [[record.captures]]" in note
+    assert "record.keep" not in note, "captures are kept in any case"
 
 
 def test_words() -> None:

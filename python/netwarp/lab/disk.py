@@ -44,31 +44,34 @@ _MOST_POINTS = 50
 
 @dataclass(frozen=True)
 class DiskUse:
-    """Estimated bytes: of exact tables, of other tables, and of files that every run keeps (captures, documents)."""
+    """Estimated bytes: of exact tables, of other tables, and of what every run keeps, captures and documents."""
 
     exact: float = 0.0
     others: float = 0.0
-    always: float = 0.0
+    captured: float = 0.0
+    documents: float = 0.0
 
     def kept(self, keep: Keep) -> float:
         """The bytes that remain."""
-        return self.always + (self.others if keep != "summary" else 0) + (self.exact if keep == EVERYTHING else 0)
+        always = self.captured + self.documents
+        return always + (self.others if keep != "summary" else 0) + (self.exact if keep == EVERYTHING else 0)
 
     @property
     def whole(self) -> float:
         """The bytes while a run is made, when all of its tables are there."""
-        return self.exact + self.others + self.always
+        return self.exact + self.others + self.captured + self.documents
 
 
 @dataclass(frozen=True)
 class PlanUse:
     """Estimated bytes of a plan.
 
-    `kept`: the size that remains of all runs; `by_keep`: the same with each choice of `keep`. `largest`: the largest
-    run while it is made, with all of its tables.
+    `kept`: the size that remains of all runs; `captured`: that of their captures; `by_keep`: the whole with each choice
+    of `keep`. `largest`: the largest run while it is made, with all of its tables.
     """
 
     kept: float
+    captured: float
     by_keep: Mapping[Keep, float]
     largest: float
 
@@ -87,6 +90,7 @@ def estimate_plan(plan: Plan, *, exact: bool = True) -> PlanUse | None:
     scale = len(plan) / len(known)
     return PlanUse(
         kept=scale * sum(use.kept(run.scenario.record.keep) for run, use in known),
+        captured=scale * sum(use.captured for _, use in known),
         by_keep={keep: scale * sum(use.kept(keep) for _, use in known) for keep in get_args(Keep)},
         largest=max(use.whole for _, use in known),
     )
@@ -103,7 +107,8 @@ def estimate_run(scenario: Scenario, *, exact: bool = True) -> DiskUse | None:
     return DiskUse(
         exact=sum(_exact_bytes(stream, frames, exact=exact) for stream, frames in carried),
         others=_TABLES_BYTES + _sampled_bytes(sizes, exact=exact),
-        always=_DOCUMENTS_BYTES + _captured_bytes(carried, sizes),
+        captured=_captured_bytes(carried, sizes),
+        documents=_DOCUMENTS_BYTES,
     )
 
 

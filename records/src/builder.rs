@@ -32,12 +32,12 @@ impl<T: ArrowPrimitiveType> Builder for PrimitiveBuilder<T> {
     fn extend<'r, R>(&mut self, rows: &[R], value: impl Fn(&R) -> Option<Self::Value<'r>>) {
         for rows in rows.chunks(STAGED_ROWS) {
             let absent = rows.iter().filter(|row| value(row).is_none()).count();
-            if absent == 0 {
+            if absent == 0 && rows.len() == STAGED_ROWS {
                 let mut values = [T::Native::default(); STAGED_ROWS];
                 for (kept, row) in values.iter_mut().zip(rows) {
                     *kept = value(row).unwrap_or_default();
                 }
-                self.append_slice(&values[..rows.len()]);
+                self.append_slice(&values);
             } else if absent == rows.len() {
                 self.append_nulls(absent);
             } else {

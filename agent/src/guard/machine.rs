@@ -226,16 +226,18 @@ impl Machine {
         let _ = std::fs::remove_dir(&self.memory_dir);
         Ok(Usage {
             exit_status: status.code().or_else(|| status.signal().map(|s| 128 + s)),
-            cpu_s: cpu_s(UsageWho::RUSAGE_CHILDREN)?,
+            cpu_s: computed(UsageWho::RUSAGE_CHILDREN)?.as_secs_f64(),
         })
     }
 }
 
-/// CPU time so far, in seconds.
-pub fn cpu_s(who: UsageWho) -> Result<f64> {
+/// CPU time so far.
+pub fn computed(who: UsageWho) -> Result<Duration> {
     let usage = getrusage(who)?;
-    let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
-    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
+    let micros = |t: nix::sys::time::TimeVal| {
+        Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()).unsigned_abs())
+    };
+    Ok(micros(usage.user_time()) + micros(usage.system_time()))
 }
 
 /// Keeps a descriptor of the caller's from the programs that this process starts.

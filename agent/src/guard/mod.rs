@@ -182,7 +182,7 @@ fn guard(options: &Options) -> Result<Report> {
         own_s: own_time.taken().as_secs_f64(),
         real_s: begin.elapsed().as_secs_f64(),
         cpu_s: usage.cpu_s,
-        guard_cpu_s: machine::cpu_s(UsageWho::RUSAGE_SELF)?,
+        guard_cpu_s: machine::computed(UsageWho::RUSAGE_SELF)?.as_secs_f64(),
         events,
     })
 }

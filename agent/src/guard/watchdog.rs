@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::UsageWho;
+
+use super::machine::computed;
 
 /// Interval of the checks.
 const STEP: Duration = Duration::from_secs(1);
@@ -133,7 +135,8 @@ impl OwnTime {
         let processes = self.group.processes();
         let pause = begin.elapsed().saturating_mul(LOOK_PAUSE);
         self.pause = pause.clamp(self.look, self.look.max(SEARCH));
-        let computed = computed_by_guard() + processes.iter().map(|p| p.computed).sum();
+        let computed = computed(UsageWho::RUSAGE_SELF).unwrap_or_default()
+            + processes.iter().map(|p| p.computed).sum();
         let kept_waiting = kept_waiting();
         let busy = computed.saturating_sub(self.computed);
         let waited = kept_waiting.saturating_sub(self.kept_waiting);
@@ -226,16 +229,6 @@ impl Group {
         let fields = stat_of(&pid.to_string())?;
         (fields.get(GROUP) == self.number.as_ref()).then_some(fields)
     }
-}
-
-fn computed_by_guard() -> Duration {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
-        return Duration::ZERO;
-    };
-    let micros = |t: nix::sys::time::TimeVal| {
-        Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()).unsigned_abs())
-    };
-    micros(usage.user_time()) + micros(usage.system_time())
 }
 
 /// Time that the guard waited for a processor: the second number of schedstat.

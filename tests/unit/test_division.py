@@ -111,3 +111,13 @@ def test_a_network_in_more_parts_than_it_falls_into_is_refused(tmp_path: Path) -
         _divided(tmp_path, _chain("5ms", "5ms", cpus=4))
     # A reader of the plan sees the network in one part.
     assert build_lab(make_plan(_scenario(tmp_path, _chain("5ms", "5ms", cpus=4))).runs[0]).parts is None
+
+
+def test_a_network_in_pieces_is_divided_between_them(tmp_path: Path) -> None:
+    text = _chain("5ms").replace("[flows", '[links.m]\nends = ["a", "b"]\nrate = "10mbit"\n[flows', 1)
+    pieces = text.replace("[nodes]\n", "[nodes]\na = {}\nb = {}\n") + FLOW.replace("bulk", "other", 1).replace(
+        '"h1"', '"a"'
+    ).replace('"h2"', '"b"')
+    division = _divided(tmp_path, pieces)
+    assert division.part_of["h1"] == division.part_of["h2"] != division.part_of["a"] == division.part_of["b"]
+    assert division.parts.window_ns == 5_000_000, "they meet, though nothing passes between them"

@@ -219,6 +219,28 @@ def test_a_wrong_point_of_a_sweep_names_the_axis() -> None:
         make_plan(far)
 
 
+def test_cases_with_networks_of_their_own_name_only_links_that_they_have() -> None:
+    cases = """[presets.late]
+"links.r4-r5.delay" = "9ms"
+[[cases]]
+name = "small"
+set = { "topology.n" = 3 }
+[[cases]]
+name = "small and slow"
+set = { "topology.n" = 3, "links.r2-r3.delay" = "8ms" }
+[[cases]]
+name = "slow"
+use = ["late"]
+"""
+    runs = {run.case: run.scenario.links for run in make_plan(scenario('"ring n=5"', "h1", "h3", cases))}
+    assert {case: len(links) for case, links in runs.items()} == {"small": 6, "small and slow": 6, "slow": 10}
+    assert runs["small and slow"]["r2-r3"].delay.forward == 8_000_000
+    assert runs["slow"]["r4-r5"].delay.forward == 9_000_000
+    wrong = scenario('"ring n=5"', "h1", "h3", cases.replace("links.r2-r3", "links.r4-r5"))
+    with pytest.raises(ScenarioError, match=r'cases.1.*there is no "r4-r5"'):
+        make_plan(wrong)
+
+
 CSV = 'from,to,rate,delay,name,queue\n# a comment\na,b,5mbit,3ms,,\nb,c,,,slow,"fq"\na,b,,,,\n'
 
 

@@ -60,7 +60,9 @@ class Division:
             if len(groups) < count:
                 continue
             part_of = _dealt(network, groups, weights, count)
-            window_ns = _window_ns(network, part_of, min(delays[index] for index in _between(network, part_of)))
+            # Without a link between them, parts have nothing to wait for; they meet after the longest delay, as others.
+            shortest = min((delays[index] for index in _between(network, part_of)), default=least_ns)
+            window_ns = _window_ns(network, part_of, shortest)
             loads: Counter[int] = Counter()
             for node, part in part_of.items():
                 loads[part] += weights[node]
@@ -212,4 +214,4 @@ def _most_bytes(network: NetworkGraph, part_of: Mapping[str, int], window_ns: in
         for direction in (0, 1):
             way = (part_of[ends[direction]], part_of[ends[1 - direction]])
             most[way] += bits_within(max(network.rates(Hop(index, direction))), 2 * window_ns) // 8
-    return max(most.values())
+    return max(most.values(), default=0)

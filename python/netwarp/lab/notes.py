@@ -95,12 +95,20 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """Find paths that hold more than the kernel's default maximum of a buffer; one sentence for all points."""
     tcp = [flow for name, flow in scenario.flows.items() if flow.count and _is_tcp(name, sizes)]
     nodes = {node for flow in tcp for node in (flow.from_, flow.to)}
-    chosen = [node for node in nodes if not scenario.given_sysctl(node).keys() >= {_RMEM, _WMEM}]
-    if any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in chosen):
+    large = [node for node in nodes if sizes.socket_bytes(node) > MIN_SOCKET_BYTES]
+    free = {sysctl for node in large for sysctl in {_RMEM, _WMEM} - scenario.given_sysctl(node).keys()}
+    if free == {_RMEM, _WMEM}:
         yield (
             ("nodes",),
             f"tcp_rmem and tcp_wmem are larger than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
             "that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
+        )
+    elif free:
+        name, usual = ("tcp_rmem", MIN_SOCKET_BYTES) if _RMEM in free else ("tcp_wmem", 4194304)
+        yield (
+            ("nodes",),
+            f"{name} is larger than a host's own default ({usual} bytes), so that it limits no flow here; `netwarp "
+            "show` lists it, and `sysctl` of a node sets another",
         )
 
 

@@ -11,7 +11,7 @@ from netwarp.scenario.check.bounds import MAX_ENTRIES
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.load.explain import explain
 from netwarp.scenario.model.paths import expanded_directions
-from netwarp.scenario.model.topology import Topology, TopologyField, as_written_table
+from netwarp.scenario.model.topology import Topology, TopologyField, as_written_table, check_link_fields
 from netwarp.scenario.source import Keys
 from netwarp.scenario.topologies import KINDS, SHAPES, Network
 from netwarp.scenario.topologies.shapes import FILE_LINKS
@@ -50,6 +50,8 @@ def with_topology(data: JsonObject, context: Context) -> dict[str, Json]:
         raise TopologyError(found) from None
     network = topology.network(context)
     _refuse_large(network)
+    if topology.file is not None:
+        _refuse_wrong_fields(network, context)
     nodes, links = data.get("nodes", {}), data.get("links", {})
     if not isinstance(nodes, Mapping) or not isinstance(links, Mapping):
         return dict(data)  # reported by validation
@@ -64,10 +66,25 @@ def _refuse_large(network: Network) -> None:
             raise TopologyError([((KEY,), why)])
 
 
+def _refuse_wrong_fields(network: Network, context: Context) -> None:
+    """Refuse values of a file that no link can have, where the file has them."""
+    for link in network.links.values():
+        try:
+            check_link_fields(link.fields, context)
+        except ValidationError as error:
+            keys, why = explain(error, link.fields)[0]
+            raise TopologyError([((KEY, "file"), f"{link.place}: {keys[0]}: {why}")]) from None
+
+
 def _refuse_unknown(links: JsonObject, network: Network) -> None:
     """Refuse links without ends that the topology does not have."""
+    turned = {"-".join(reversed(link.ends)): name for name, link in network.links.items()}
+
+    def meant(name: str) -> str:
+        return f' (did you mean "{turned[name]}"?)' if name in turned else did_you_mean(name, network.links)
+
     unknown = [
-        (name, f"the topology has no such link{did_you_mean(name, network.links)}; a link of your own needs `ends`")
+        (name, f"the topology has no such link{meant(name)}; a link of your own needs `ends`")
         for name, link in links.items()
         if name not in network.links and isinstance(link, Mapping) and "ends" not in link
     ]

@@ -34,15 +34,16 @@ def _common_fields(value: object, info: ValidationInfo) -> object:
     for name in value:
         if name not in LINK_FIELDS:
             raise ValueError(f'"{name}" is not a field that links have in common{did_you_mean(str(name), LINK_FIELDS)}')
-    _checked(value, info)
+    check_link_fields(value, info.context)
     return value
 
 
-def _checked(fields: Mapping[str, Any], info: ValidationInfo) -> None:
+def check_link_fields(fields: Mapping[str, Any], context: Any) -> None:
+    """Check fields of a generated link as those of a link with them. Raises ValidationError."""
     adapter = get_args(_LINK)[1].adapter
     rate = {} if {"rate", "trace", "like"} & fields.keys() else {"rate": "1gbit"}
     whole = {name: _of_both(name, value) for name, value in fields.items()}
-    adapter.validate_python({"ends": ["one", "other"], **rate, **whole}, context=info.context)
+    adapter.validate_python({"ends": ["one", "other"], **rate, **whole}, context=context)
 
 
 def _of_both(name: str, value: Any) -> Any:
@@ -142,6 +143,8 @@ class Topology(Model):
         if self.shape and (wrong := SHAPES[self.shape].check(self.numbers)):
             raise ValueError("; ".join(f"`{name}`: {why}" for name, why in wrong.items()))
         if self.file is not None:
+            if self.access:
+                raise ValueError("`access` applies to links of shapes; all links of a file take `backbone`")
             read_topology(self.file, folder_in(info.context, self.file))
         return self
 
@@ -170,7 +173,9 @@ def as_written_table(value: Json) -> Json:
 def line_or_reason(line: str) -> JsonObject | str:
     """The table of a line, or the sentence that says why it is none."""
     first, *rest = line.split() or [""]
-    table: dict[str, Json] = {"file" if first.lower().endswith(SUFFIXES) else "shape": first}
+    if rest and line.lower().endswith(SUFFIXES):
+        return {"file": line}  # with blanks in its name
+    table: dict[str, Json] = {"file" if "." in first else "shape": first}
     for word in rest:
         name, equals, text = word.partition("=")
         if not equals or name not in _PARAMETERS:

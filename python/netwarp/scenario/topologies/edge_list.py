@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from netwarp.scenario.errors import did_you_mean
+from netwarp.common.words import nearest
 from netwarp.scenario.topologies.network import GeneratedLink, Network, link_name, router
 from netwarp.values.json_values import JsonObject
 from netwarp.values.names import NAME, checked_name
@@ -25,9 +25,11 @@ def parse_edge_list(text: str, file: str) -> Network:
     rows = _rows(text, file)
     first, heading = next(rows, (1, []))
     unknown = [column for column in heading if column not in COLUMNS]
+    if "" in heading:
+        raise ValueError(f"{file}:{first}: column {heading.index('') + 1} has no name; name it, or remove it")
     if unknown:
         raise ValueError(
-            f'{file}:{first}: "{unknown[0][:60]}" is not a column{did_you_mean(unknown[0], COLUMNS)}; '
+            f'{file}:{first}: "{unknown[0][:60]}" is not a column{nearest(unknown[0], COLUMNS)}; '
             f"columns are {', '.join(COLUMNS)}"
         )
     if len(set(heading)) != len(heading) or not {*_ENDS} <= {*heading}:
@@ -35,7 +37,7 @@ def parse_edge_list(text: str, file: str) -> Network:
     edges: dict[str, GeneratedLink] = {}
     for number, cells in rows:
         try:
-            name, link = _link(dict(zip(heading, cells, strict=True)), edges)
+            name, link = _link(dict(zip(heading, cells, strict=True)), edges, f"{file}:{number}")
         except ValueError as error:
             wrong = f"{len(cells)} cells for {len(heading)} columns" if len(cells) != len(heading) else error
             raise ValueError(f"{file}:{number}: {wrong}") from None
@@ -55,7 +57,7 @@ def network_of(links: dict[str, GeneratedLink], nodes: tuple[str, ...] = ()) -> 
 
 
 def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=None), strict=True)  # lines may end in CR, too
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
@@ -65,7 +67,7 @@ def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"{file}:{reader.line_num}: this is not CSV ({error})") from None
 
 
-def _link(cells: dict[str, str], others: dict[str, GeneratedLink]) -> tuple[str, GeneratedLink]:
+def _link(cells: dict[str, str], others: dict[str, GeneratedLink], place: str) -> tuple[str, GeneratedLink]:
     one, other = (checked_name(cells[end]) for end in _ENDS)
     if one == other:
         raise ValueError(f'both ends are "{one}"; a link joins two different nodes')
@@ -75,4 +77,4 @@ def _link(cells: dict[str, str], others: dict[str, GeneratedLink]) -> tuple[str,
     if name in others:
         raise ValueError(f'there is another link "{name}"; names of links are unique')
     fields: JsonObject = {field: cells[field] for field in FIELDS if cells.get(field)}
-    return name, GeneratedLink((one, other), "backbone", fields)
+    return name, GeneratedLink((one, other), "backbone", fields, place)

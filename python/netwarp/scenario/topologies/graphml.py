@@ -26,7 +26,7 @@ FIBRE_KM_PER_S = 200_000
 
 @dataclass
 class _Item:
-    """A node, whose `ends` are empty, or an edge, with its attributes by name."""
+    """A node, whose `ends` are empty, or an edge, with its attributes, by their keys and then by their names."""
 
     line: int
     ends: tuple[str, str] = ("", "")
@@ -43,13 +43,15 @@ def parse_graphml(content: bytes, file: str) -> Network:
         reader.parse(content)
     except expat.ExpatError as error:
         raise ValueError(f"{file}:{error.lineno}: this is not XML ({expat.ErrorString(error.code)})") from None
+    except _PlacedError as error:
+        raise ValueError(f"{file}:{error.line}: {error}") from None
     except ValueError as error:
         raise ValueError(f"{file}:{reader.line}: {error}") from None
     names = _names(reader.nodes)
     links: dict[str, GeneratedLink] = {}
     for edge in reader.edges:
         try:
-            found = _link(edge, names, reader.nodes)
+            found = _link(edge, names, reader.nodes, f"{file}:{edge.line}")
         except ValueError as error:
             raise ValueError(f"{file}:{edge.line}: {error}") from None
         links[link_name(found.ends, links)] = found
@@ -58,16 +60,26 @@ def parse_graphml(content: bytes, file: str) -> Network:
     return network_of(links, tuple(names.values()))
 
 
+class _PlacedError(ValueError):
+    """An error that is found once all has been read, with the line that it is about."""
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(why)
+        self.line = line
+
+
 class _Reader:
     """Takes nodes and edges of one graph from the events of the XML parser. Documents with a DTD are refused: entities
-    may expand without bound."""
+    may expand without bound. Elements of other namespaces than the document's are ignored, as are ports."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, _Item] = {}
         self.edges: list[_Item] = []
-        self._keys: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}, "all": {}}
         self._open: list[_Item] = []
+        self._within: list[str] = []
+        self._namespace: str | None = None
         self._declared = ("", "")
         self._attribute: tuple[dict[str, str], str] | None = None
         self._text = ""
@@ -88,47 +100,65 @@ class _Reader:
             self._parser.Parse(content, True)
         except (LookupError, UnicodeError):  # the parser leaves encodings other than Unicode's to Python
             raise ValueError("the encoding that it declares is not one for text; save the file in UTF-8") from None
+        except ValueError as error:
+            if "multi-byte" in str(error):  # pyexpat's own, of such encodings
+                raise ValueError("the encoding that it declares cannot be read; save the file in UTF-8") from None
+            raise
+        for kind, items in (("node", self.nodes.values()), ("edge", self.edges)):
+            usual = {**self._defaults["all"], **self._defaults[kind]}
+            for item in items:
+                item.data = self._named({**usual, **item.data}, item.line)
+
+    def _named(self, data: Mapping[str, str], line: int) -> dict[str, str]:
+        """Attributes that count by their names, which may be declared after the graph."""
+        found = {name: text for key, text in data.items() if (name := self._names.get(key, key)) in _READ}
+        for name, text in found.items():
+            if len(text) > _MAX_DATA:
+                raise _PlacedError(line, f"its {name} has more than {_MAX_DATA:,} characters")
+        return found
 
     def _refuse_dtd(self, *_: object) -> None:
         raise ValueError("a document type (<!DOCTYPE …>) is not allowed in a topology; remove it")
 
     def _start(self, tag: str, given: Mapping[str, str]) -> None:
-        kind = tag.rpartition(" ")[2]
+        kind = self._kind(tag)
+        parent = self._within[-1] if self._within else ""
+        self._within.append(kind)
         if kind == "key":
-            name = given.get("attr.name", _needed(given, "id", kind))
-            self._keys[given["id"]] = name
-            self._declared = (given.get("for", "all"), name)
-        elif kind == "default" and self._declared[0] in self._defaults and self._declared[1] in _READ:
+            self._names[_needed(given, "id", kind)] = given.get("attr.name", given["id"])
+            self._declared = (given.get("for", "all"), given["id"])
+        elif kind == "default" and self._declared[0] in self._defaults:
             self._attribute, self._text = (self._defaults[self._declared[0]], self._declared[1]), ""
         elif kind == "node":
             if (name := _needed(given, "id", kind)) in self.nodes:
                 raise ValueError(f'there is another node "{name[:60]}"')
-            self.nodes[name] = item = _Item(self.line, data=self._given(kind))
+            self.nodes[name] = item = _Item(self.line)
             self._open.append(item)
         elif kind == "edge":
             ends = (_needed(given, "source", kind), _needed(given, "target", kind))
-            self.edges.append(_Item(self.line, ends, self._given(kind)))
+            self.edges.append(_Item(self.line, ends))
             self._open.append(self.edges[-1])
-        elif kind == "data" and self._open:
-            key = _needed(given, "key", kind)
-            self._attribute, self._text = (self._open[-1].data, self._keys.get(key, key)), ""
-        elif kind in ("hyperedge", "port"):
-            raise ValueError(f"<{kind}> is not understood; links join two nodes")
+        elif kind == "data" and parent in ("node", "edge"):
+            self._attribute, self._text = (self._open[-1].data, _needed(given, "key", kind)), ""
+        elif kind == "hyperedge":
+            raise ValueError("<hyperedge> is not understood; links join two nodes: write an <edge> for each pair")
         if len(self.nodes) + len(self.edges) > MAX_ITEMS:
             raise ValueError(f"there are more than {MAX_ITEMS:,} nodes and edges")
 
-    def _given(self, kind: str) -> dict[str, str]:
-        """The attributes that a node or an edge has by default."""
-        return {**self._defaults["all"], **self._defaults[kind]}
+    def _kind(self, tag: str) -> str:
+        """The name of an element of GraphML; empty for one of another namespace than the document's root."""
+        namespace, _, name = tag.rpartition(" ")
+        if self._namespace is None:
+            self._namespace = namespace
+        return name if namespace == self._namespace else ""
 
     def _characters(self, text: str) -> None:
-        if self._attribute is not None:
+        if self._attribute is not None and len(self._text) <= _MAX_DATA:
             self._text += text
-            if len(self._text) > _MAX_DATA:
-                raise ValueError(f"an attribute has more than {_MAX_DATA:,} characters")
 
     def _end(self, tag: str) -> None:
-        kind = tag.rpartition(" ")[2]
+        kind = self._kind(tag)
+        self._within.pop()
         if kind in ("data", "default") and self._attribute is not None:
             found, name = self._attribute
             found[name] = self._text.strip()
@@ -148,7 +178,7 @@ def _names(nodes: Mapping[str, _Item]) -> dict[str, str]:
     taken: set[str] = set()
     names = {}
     for key, node in nodes.items():
-        label = re.sub(r"[^A-Za-z0-9_]+", "-", node.data.get("label", key))[:_NODE_CHARS].strip("-")
+        label = re.sub(r"[^A-Za-z0-9_]+", "-", node.data.get("label") or key)[:_NODE_CHARS].strip("-")
         label = label or re.sub(r"[^A-Za-z0-9_]+", "", f"n{key}")[:_NODE_CHARS]
         name, number = label, 1
         while name in taken:
@@ -159,7 +189,7 @@ def _names(nodes: Mapping[str, _Item]) -> dict[str, str]:
     return names
 
 
-def _link(edge: _Item, names: Mapping[str, str], nodes: Mapping[str, _Item]) -> GeneratedLink:
+def _link(edge: _Item, names: Mapping[str, str], nodes: Mapping[str, _Item], place: str) -> GeneratedLink:
     one, other = edge.ends
     for end in (one, other):
         if end not in names:
@@ -172,7 +202,7 @@ def _link(edge: _Item, names: Mapping[str, str], nodes: Mapping[str, _Item]) -> 
     if (distance := _distance_km(nodes[one], nodes[other])) is not None:
         fields["delay"] = f"{round(distance / FIBRE_KM_PER_S * 1e9)}ns"
     own: JsonObject = {name: edge.data[name] for name in FIELDS if edge.data.get(name)}
-    return GeneratedLink((names[one], names[other]), "backbone", {**fields, **own})
+    return GeneratedLink((names[one], names[other]), "backbone", {**fields, **own}, place)
 
 
 def _distance_km(one: _Item, other: _Item) -> float | None:

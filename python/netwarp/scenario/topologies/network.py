@@ -15,11 +15,13 @@ KINDS: tuple[Kind, ...] = ("access", "backbone")
 
 @dataclass(frozen=True)
 class GeneratedLink:
-    """A link between two nodes; `fields` are those that it has by itself, as a scenario writes them."""
+    """A link between two nodes; `fields` are those that it has by itself, as a scenario writes them, and `place` the
+    file and the line that give them."""
 
     ends: tuple[str, str]
     kind: Kind
     fields: JsonObject = field(default_factory=dict)
+    place: str = ""
 
 
 @dataclass(frozen=True)

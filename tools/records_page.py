@@ -75,10 +75,10 @@ row at each queue of its path, and every second data packet of TCP and QUIC is a
 bytes in `packets`, {ACK_BYTES} in `acks`, {ARRIVAL_BYTES} in `arrivals`, {DATAGRAM_BYTES} in `datagrams`,
 {QUIC_ACK_BYTES} in `quic_acks`, {QUIC_ARRIVAL_BYTES} in `quic_arrivals`, {SOCKET_BYTES} in `sockets`, and
 {SAMPLE_BYTES} in `queues`, `queue_states`, `links` and `pings`. Captures are not compressed. The estimate does not know
-drops and retransmissions, changes of flows, what limits a flow besides its kind and the links (its `mss`, pacing, buffers and
-options), which packets the filter of a capture chooses (all count), or what programs of the user send, which count as flows
-that fill the path; it says nothing of `netwarp exec`. In shipped scenarios and in `tests/e2e/test_disk_estimates.py` it is within a factor
-of two of what runs take; with offloads, whose aggregates are one row, they take less.
+drops and retransmissions, changes of flows, what limits a flow besides its kind and the links (its `mss`, pacing,
+buffers and options), which packets the filter of a capture chooses (all count), or what programs of the user send,
+which count as flows that fill the path; it says nothing of `netwarp exec`. In shipped scenarios and in
+`tests/e2e/test_disk_estimates.py` it is within a factor of two of what runs take; with offloads, whose aggregates are one row, they take less.
 """
 
 _QUEUE_STATES = """

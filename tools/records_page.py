@@ -78,7 +78,8 @@ bytes in `packets`, {ACK_BYTES} in `acks`, {ARRIVAL_BYTES} in `arrivals`, {DATAG
 drops and retransmissions, changes of flows, what limits a flow besides its kind and the links (its `mss`, pacing,
 buffers and options), which packets the filter of a capture chooses (all count), or what programs of the user send,
 which count as flows that fill the path; it says nothing of `netwarp exec`. In shipped scenarios and in
-`tests/e2e/test_disk_estimates.py` it is within a factor of two of what runs take; with offloads, whose aggregates are one row, they take less.
+`tests/e2e/test_disk_estimates.py` it is within a factor of two of what runs take; with offloads, whose aggregates
+are one row, they take less.
 """
 
 _QUEUE_STATES = """

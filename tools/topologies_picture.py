@@ -52,4 +52,4 @@ def _drawn(line: str, source: str, target: str) -> str:
     """
     drawing = draw(network_of(build_lab(make_plan(parse_scenario(text)).runs[0])), {"web": (source, target)}, {})
     assert drawing is not None, line
-    return str(drawing[0])
+    return str(drawing.lying)

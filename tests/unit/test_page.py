@@ -56,10 +56,9 @@ def test_no_two_nodes_stand_in_one_place(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_a_drawing_escapes_what_it_writes() -> None:
-    lying, standing = draw(
-        _network(("<b>", "r"), ("r", "c")), {"<i>": ("<b>", "c")}, {"links.l1.delay": "2 values"}
-    ) or ("", "")
-    for drawing in (lying, standing):
+    drawn = draw(_network(("<b>", "r"), ("r", "c")), {"<i>": ("<b>", "c")}, {"links.l1.delay": "2 values"})
+    assert drawn is not None and drawn.complete
+    for drawing in (drawn.lying, drawn.standing):
         assert "<b>" not in drawing and "&lt;b&gt;" in drawing and "sends &lt;i&gt;" in drawing
         assert "delay: 2 values" in drawing
     many = _network(*(("n" * number, "n" * (number + 1)) for number in range(1, MAX_NODES + 1)))

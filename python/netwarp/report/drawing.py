@@ -1,14 +1,18 @@
 """Draws the network as SVG: nodes, and links with rate, delay and queue; landscape for screens, portrait for phones."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from netwarp.common.quantities import count, duration, rate
+from netwarp.report.geometry import Box, Point, curve, extent, hull
+from netwarp.report.labels import LINE_H, Label, Spot, only_links, placed
 from netwarp.report.layout import Place, places
 from netwarp.report.merged import merged
+from netwarp.report.routes import NODE_H, NODE_W, Ends, bends, node_boxes, untangled
 from netwarp.store.network import Link, LinkDirection, Network
 
 MAX_NODES = 24
@@ -17,20 +21,31 @@ MAX_NODES = 24
 Text = tuple[str, Markup]
 """A line of a label and its look."""
 
-_NODE_W, _NODE_H, _NODE_CHARS, _WIDE_CHARS = 76, 36, 10, 8
-_LINE_H, _CHAR_W = 15, 6.4
+_NODE_CHARS, _WIDE_CHARS = 10, 8
+_CHAR_W, _PLAIN_W, _BOLD_W = 6.4, 6.6, 7.3
 _LABEL_CHARS, _TAG_CHARS = 30, 22
-_MARGIN, _BEND = 14, 46.0
+_MARGIN, _EDGE = 14, 4
+_ROOMS = (0, 20, 40, 80)
+"""Distances added between nodes above each other until there is a place for each label."""
+
 _NAME = Markup('fill="#333a42" font-weight="600"')
 _PLAIN = Markup('fill="#333a42"')
 _SWEPT = Markup('fill="#0b5cad" font-weight="600"')
+
+
+class Drawn(NamedTuple):
+    """A network in landscape and in portrait; `complete`: each link has its label in both."""
+
+    lying: Markup
+    standing: Markup
+    complete: bool
 
 
 @dataclass(frozen=True)
 class _Drawing:
     """A drawing: the position of each node, the lines of text of each link and node.
 
-    `standing`: columns go down the page.
+    `standing`: columns go down the page. `room`: what nodes above each other are farther apart than usual.
     """
 
     network: Network
@@ -38,6 +53,12 @@ class _Drawing:
     labels: Sequence[Sequence[Text]]
     tags: Mapping[str, Sequence[str]]
     standing: bool
+    room: float = 0
+
+    @property
+    def links(self) -> list[Ends]:
+        """The ends of each link."""
+        return [(link.directions[0].source, link.directions[0].target) for link in self.network.links]
 
     @property
     def widest(self) -> float:
@@ -47,7 +68,7 @@ class _Drawing:
     @property
     def tallest(self) -> float:
         """The height of the tallest label."""
-        return max((len(label) for label in self.labels), default=1) * _LINE_H
+        return max((len(label) for label in self.labels), default=1) * LINE_H
 
     @property
     def lines_below(self) -> int:
@@ -60,38 +81,99 @@ class _Drawing:
         return max((len(text) for lines in self.tags.values() for text in lines), default=0) * _CHAR_W
 
     @cached_property
-    def centres(self) -> dict[str, tuple[float, float]]:
-        """The centre of each node; the rows beside the main line leave room for its labels."""
+    def steps(self) -> Point:
+        """The distances of columns and of rows; the rows beside the main line leave room for its labels."""
         several = max(row for _, row in self.where.values()) > 0
-        along = self.tallest + _NODE_H + 34 if self.standing else self.widest + _NODE_W + 36
-        across = (self.widest + 40 if several else 0) if self.standing else self.tallest + 44
-        return {
-            node: (row * across, column * along) if self.standing else (column * along, row * across)
-            for node, (column, row) in self.where.items()
-        }
+        if self.standing:
+            return self.tallest + NODE_H + 34 + self.room, self.widest + 40 if several else 0
+        return self.widest + NODE_W + 36, self.tallest + 44 + self.room
+
+    def centre(self, place: Place) -> Point:
+        """The centre of a node at this place."""
+        (along, across), (column, row) = self.steps, place
+        return (row * across, column * along) if self.standing else (column * along, row * across)
+
+    @cached_property
+    def centres(self) -> dict[str, Point]:
+        """The centre of each node."""
+        return {node: self.centre(place) for node, place in self.where.items()}
+
+    @cached_property
+    def bends(self) -> list[Point] | None:
+        """The bend of each link; None if one cannot but pass through a node that is not its end."""
+        return bends(self.links, self.centres, self.standing)
+
+    @cached_property
+    def to_place(self) -> list[Label]:
+        """The labels with their lines."""
+        alone = only_links(self.links)
+        return [
+            Label(
+                self.usual(ends, bend, len(label) * LINE_H),
+                _size(label),
+                (self.centres[ends[0]], self.centres[ends[1]]),
+                bend,
+                [self.centres[end] for end in ends if alone[end]],
+            )
+            for ends, bend, label in zip(self.links, self.bends or (), self.labels, strict=True)
+        ]
+
+    def usual(self, ends: Ends, bend: Point, height: float) -> Spot:
+        """The usual place: above a horizontal line, to the right of a vertical one, in the middle of a slanting one."""
+        (one, other), (dx, dy) = ends, bend
+        (x1, y1), (x2, y2) = self.centres[one], self.centres[other]
+        # On a slanting line the label is nearer to the end beside the main line, where there is room.
+        outer = self.where[one][1] - self.where[other][1]
+        share = 0.5 if outer == 0 else 0.38 if outer > 0 else 0.62
+        x, y = x1 + (x2 - x1) * share + dx / 2, y1 + (y2 - y1) * share + dy / 2
+        top = y - height / 2 if self.standing or outer else y - height - 2
+        return Spot(x + 12, top, "start") if self.standing else Spot(x, top, "middle")
+
+    @cached_property
+    def spots(self) -> dict[int, Spot]:
+        """The places of the labels by the link's number; a label without a free place has none."""
+        tags = [spot.box((len(text) * _PLAIN_W, LINE_H)) for node in self.tags for text, spot in self.tag_spots(node)]
+        return placed(self.to_place, [*node_boxes(self.centres).values(), *tags])
+
+    def tag_spots(self, node: str) -> Iterator[tuple[str, Spot]]:
+        """The lines of text beside a node and their places: right of it if the drawing stands, else below it."""
+        (x, y), tags = self.centres[node], self.tags[node]
+        for number, tag in enumerate(tags):
+            if self.standing:
+                middle = y + (number - (len(tags) - 1) / 2) * LINE_H
+                yield tag, Spot(x + NODE_W / 2 + 8, middle - LINE_H / 2, "start")
+            else:
+                yield tag, Spot(x, y + NODE_H / 2 + number * LINE_H + 4, "middle")
+
+    @property
+    def inside(self) -> Box:
+        """The smallest box with all lines and labels in it."""
+        return hull(
+            [
+                *(extent(curve(label.ends[0], label.bend, label.ends[1])) for label in self.to_place),
+                *(spot.box(self.to_place[number].size) for number, spot in self.spots.items()),
+                *node_boxes(self.centres).values(),
+            ]
+        )
 
     @property
     def box(self) -> tuple[float, float, float, float]:
         """Left, top, width and height of the whole drawing."""
         xs, ys = zip(*self.centres.values(), strict=True)
-        right = max(self.widest + 14 - _NODE_W / 2, self.widest_tag + 10, 0)
-        outside = max((self.widest_tag - _NODE_W) / 2 - _MARGIN, 0)
-        before, beside = (0, right) if self.standing else (outside, outside)
-        above = 0 if self.standing else max(self.tallest - _NODE_H / 2 + 4, 0)
-        below = 0 if self.standing else max(self.lines_below, 2) * _LINE_H
-        left, top = min(xs) - _NODE_W / 2 - _MARGIN - before, min(ys) - _NODE_H / 2 - _MARGIN - above
-        return (
-            left,
-            top,
-            max(xs) + _NODE_W / 2 + _MARGIN + beside - left,
-            max(ys) + _NODE_H / 2 + _MARGIN + below - top,
-        )
+        beside = max(self.widest + 14 - NODE_W / 2, self.widest_tag + 10, 0)
+        outside = max((self.widest_tag - NODE_W) / 2 - _MARGIN, 0)
+        before, beside = (0, beside) if self.standing else (outside, outside)
+        above = 0 if self.standing else max(self.tallest - NODE_H / 2 + 4, 0)
+        below = 0 if self.standing else max(self.lines_below, 2) * LINE_H
+        left, top = min(xs) - NODE_W / 2 - _MARGIN - before, min(ys) - NODE_H / 2 - _MARGIN - above
+        right, bottom = max(xs) + NODE_W / 2 + _MARGIN + beside, max(ys) + NODE_H / 2 + _MARGIN + below
+        all_of_it = hull([Box(left, top, right, bottom), self.inside.wider(_EDGE)])
+        return all_of_it.left, all_of_it.top, all_of_it.right - all_of_it.left, all_of_it.bottom - all_of_it.top
 
 
-def draw(
-    network: Network, ends: Mapping[str, tuple[str, str]], swept: Mapping[str, str]
-) -> tuple[Markup, Markup] | None:
-    """Draw the network in landscape and in portrait, a large one `merged`; None if it has too many nodes even then.
+def draw(network: Network, ends: Mapping[str, tuple[str, str]], swept: Mapping[str, str]) -> Drawn | None:
+    """Draw the network in landscape and in portrait, a large one `merged`; None if it has too many nodes even then or
+    if a link would pass through a node that is not its end.
 
     `ends` has the nodes from and to which data goes, by the flows' name; `swept` describes the values of a link's
     property, by its path (`links.bottleneck.queue` → `5 values`).
@@ -105,8 +187,25 @@ def draw(
     where = places(network, [source for source, _ in ends.values()])
     labels = [_label(link, swept) for link in network.links]
     tags = {node: [*about.get(node, ()), *_tags(node, ends)] for node in network.nodes}
-    lying, standing = (_svg(_Drawing(network, where, labels, tags, upright)) for upright in (False, True))
-    return lying, standing
+    lying, standing = (_arranged(_Drawing(network, where, labels, tags, upright)) for upright in (False, True))
+    if lying is None or standing is None:
+        return None
+    complete = all(len(drawing.spots) == len(labels) for drawing in (lying, standing))
+    return Drawn(_svg(lying), _svg(standing), complete)
+
+
+def _arranged(drawing: _Drawing) -> _Drawing | None:
+    """The drawing with no line through a foreign node and with as many labels as there is room for; None if it has
+    such a line however its nodes are arranged."""
+    drawing = replace(drawing, where=untangled(drawing.where, drawing.links, drawing.centre))
+    best: _Drawing | None = None
+    for room in _ROOMS:
+        tried = replace(drawing, room=room)
+        if tried.bends is not None and (best is None or len(tried.spots) > len(best.spots)):
+            best = tried
+        if best is not None and len(best.spots) == len(best.labels):
+            break
+    return best
 
 
 def _svg(drawing: _Drawing) -> Markup:
@@ -124,36 +223,27 @@ def _svg(drawing: _Drawing) -> Markup:
 
 def _links(drawing: _Drawing) -> Iterator[Markup]:
     """Draw lines first, then labels, so that no line crosses a word; links between the same nodes bend apart."""
-    twins: dict[frozenset[str], int] = {}
-    texts: list[Markup] = []
-    for link, label in zip(drawing.network.links, drawing.labels, strict=True):
-        one, other = link.directions[0].source, link.directions[0].target
-        pair = frozenset((one, other))
-        twins[pair] = twins.get(pair, -1) + 1
-        dx, dy = (twins[pair] * 2 * _BEND, 0.0) if drawing.standing else (0.0, twins[pair] * 2 * _BEND)
-        (x1, y1), (x2, y2) = drawing.centres[one], drawing.centres[other]
+    for label in drawing.to_place:
+        ((x1, y1), (x2, y2)), (dx, dy) = label.ends, label.bend
         yield Markup(
             '<path d="M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}" fill="none" stroke="#7c8793" stroke-width="2"/>'
         ).format(x1, y1, (x1 + x2) / 2 + dx, (y1 + y2) / 2 + dy, x2, y2)
-        # On a slanting line the label is nearer to the end beside the main line, where there is room.
-        outer = drawing.where[one][1] - drawing.where[other][1]
-        share = 0.5 if outer == 0 else 0.38 if outer > 0 else 0.62
-        x, y = x1 + (x2 - x1) * share + dx / 2, y1 + (y2 - y1) * share + dy / 2
-        texts += _text(label, x, y, drawing.standing, slanting=outer != 0)
-    yield from texts
+    for number, spot in sorted(drawing.spots.items()):
+        yield from _text(drawing.labels[number], spot)
 
 
-def _text(label: Sequence[Text], x: float, y: float, standing: bool, *, slanting: bool) -> Iterator[Markup]:
-    """Draw a label: above a horizontal line, to the right of a vertical one, in the middle of a slanting one."""
-    height = len(label) * _LINE_H
-    top = y - height / 2 if standing or slanting else y - height - 2
+def _text(label: Sequence[Text], spot: Spot) -> Iterator[Markup]:
     for number, (text, look) in enumerate(label):
         yield Markup(
             '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" {} paint-order="stroke" stroke="#ffffff" stroke-width="4" '
             'stroke-linejoin="round">{}</text>'
-        ).format(
-            x + 12 if standing else x, top + (number + 0.75) * _LINE_H, "start" if standing else "middle", look, text
-        )
+        ).format(spot.x, spot.top + (number + 0.75) * LINE_H, spot.anchor, look, text)
+
+
+def _size(label: Sequence[Text]) -> Point:
+    """The width and height of a label."""
+    width = max(len(text) * (_PLAIN_W if look == _PLAIN else _BOLD_W) for text, look in label)
+    return width, len(label) * LINE_H
 
 
 def _node(drawing: _Drawing, name: str) -> Iterator[Markup]:
@@ -166,28 +256,23 @@ def _node(drawing: _Drawing, name: str) -> Iterator[Markup]:
         'fill="#1b2733">{}</text></g>'
     ).format(
         f"{name} ({'forwards' if forwards else 'host'})",
-        x - _NODE_W / 2,
-        y - _NODE_H / 2,
-        _NODE_W,
-        _NODE_H,
-        _NODE_H / 2 if forwards else 5,
+        x - NODE_W / 2,
+        y - NODE_H / 2,
+        NODE_W,
+        NODE_H,
+        NODE_H / 2 if forwards else 5,
         "#e8edf2" if forwards else "#ffffff",
         x,
         y + 4.5,
         13 if len(name) <= _WIDE_CHARS else 11,
         _cut(name, _NODE_CHARS),
     )
-    tags = drawing.tags[name]
-    for number, tag in enumerate(tags):
-        spot = (
-            (x + _NODE_W / 2 + 8, y + 4.5 + (number - (len(tags) - 1) / 2) * _LINE_H, "start")
-            if drawing.standing
-            else (x, y + _NODE_H / 2 + (number + 1) * _LINE_H, "middle")
-        )
+    for tag, spot in drawing.tag_spots(name):
+        drop = LINE_H / 2 + 4.5 if drawing.standing else LINE_H - 4
         yield Markup(
             '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="#5a6672" paint-order="stroke" stroke="#ffffff" '
             'stroke-width="4" stroke-linejoin="round">{}</text>'
-        ).format(*spot, tag)
+        ).format(spot.x, spot.top + drop, spot.anchor, tag)
 
 
 def _tags(node: str, ends: Mapping[str, tuple[str, str]]) -> list[str]:

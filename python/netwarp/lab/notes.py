@@ -15,6 +15,7 @@ from netwarp.scenario.points.notes import Found
 _MANY = 1000
 """The fewest open connections of a flow that are noted."""
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+_WMEM_BYTES = 4_194_304  # the kernel's default of tcp_wmem[2] on hosts with plenty of memory
 
 
 def network_notes(scenario: Scenario) -> Iterator[Found]:
@@ -95,16 +96,18 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """Find paths that hold more than the kernel's default maximum of a buffer; one sentence for all points."""
     tcp = [flow for name, flow in scenario.flows.items() if flow.count and _is_tcp(name, sizes)]
     nodes = {node for flow in tcp for node in (flow.from_, flow.to)}
-    large = [node for node in nodes if sizes.socket_bytes(node) > MIN_SOCKET_BYTES]
-    free = {sysctl for node in large for sysctl in {_RMEM, _WMEM} - scenario.given_sysctl(node).keys()}
-    if free == {_RMEM, _WMEM}:
+    if not any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in nodes):
+        return
+    given = {sysctl for node in nodes for sysctl in scenario.given_sysctl(node)}
+    free = {_RMEM, _WMEM} - given
+    if len(free) == 2:
         yield (
             ("nodes",),
-            f"tcp_rmem and tcp_wmem are larger than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
-            "that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
+            f"tcp_rmem and tcp_wmem are larger than a host's own defaults ({MIN_SOCKET_BYTES} and {_WMEM_BYTES} bytes"
+            "), so that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
         )
     elif free:
-        name, usual = ("tcp_rmem", MIN_SOCKET_BYTES) if _RMEM in free else ("tcp_wmem", 4194304)
+        name, usual = ("tcp_rmem", MIN_SOCKET_BYTES) if _RMEM in free else ("tcp_wmem", _WMEM_BYTES)
         yield (
             ("nodes",),
             f"{name} is larger than a host's own default ({usual} bytes), so that it limits no flow here; `netwarp "

@@ -1,5 +1,6 @@
 """Finds places for the labels of links where they cover neither each other nor nodes nor other lines."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -87,5 +88,4 @@ def _spots(label: Label) -> Iterator[Spot]:
 
 def only_links(links: Sequence[tuple[str, str]]) -> Mapping[str, bool]:
     """Whether a node has a single link, by its name."""
-    ends = [end for link in links for end in link]
-    return {end: ends.count(end) == 1 for end in ends}
+    return {end: number == 1 for end, number in Counter(end for link in links for end in link).items()}

@@ -48,8 +48,7 @@ class Resolvers:
         ]
         if point.case is not None:
             at = ("cases", self._base.cases.index(point.case), "set")
-            settings = case_settings(point.case, self._base)
-            given += [(keys, value, (*at, ".".join(keys))) for keys, value in settings if keys[0] == KEY]
+            given += [(keys, value, (*at, ".".join(keys))) for keys, value in self._of_topology(point.case)]
         if not given:
             return self._usual
         key = canonical_json([(keys, value) for keys, value, _ in given])

@@ -72,10 +72,10 @@ static long on_stop(struct pumps *all, u32 id)
 {
 	struct pump *p = xa_load(&all->all, id);
 
-	if (!p || !p->sender)
+	if (!p || !p->feed.sock)
 		return -ENOENT;
 	p->stopped = true;
-	return kernel_sock_shutdown(p->sender, SHUT_WR);
+	return kernel_sock_shutdown(p->feed.sock, SHUT_WR);
 }
 
 static void tell(const struct pump *p, struct netwarp_pumped *to)
@@ -83,12 +83,12 @@ static void tell(const struct pump *p, struct netwarp_pumped *to)
 	BUILD_BUG_ON(sizeof(struct tcp_info) > sizeof(to->info));
 	*to = p->state;
 	to->id = p->order->id;
-	if (p->sender) {
+	if (p->feed.sock) {
 		to->info_bytes = sizeof(struct tcp_info);
-		tcp_get_info(p->sender->sk, (struct tcp_info *)to->info);
+		tcp_get_info(p->feed.sock->sk, (struct tcp_info *)to->info);
 	}
-	if (p->receiver)
-		to->received = tcp_sk(p->receiver->sk)->bytes_received;
+	if (p->drain.receiver)
+		to->received = tcp_sk(p->drain.receiver->sk)->bytes_received;
 }
 
 /* Tells of those from an id on, as many as there is room for; returns their number. */

@@ -83,7 +83,7 @@ def test_programs_run_by_ptrace_do_the_same(scenario: Path, reference: Mapping[s
 
 
 def test_threads_that_move_the_data_do_the_same(tmp_path: Path) -> None:
-    """Each end of a flow has a thread of the agent in place of one of the kernel (netwarp_pump.c): flows without an
+    """Each end of a flow has a thread of the agent in place of turns in the kernel (netwarp_pump.c): flows without an
     end, with a time, with bytes, connected ahead, with options, by IPv6, and cut off, over a queue that drops."""
     ends = 'from = "h1"\nto = "h2"\ntool = "bulk"\n'
     scenario = tmp_path / "scenario.toml"
@@ -93,6 +93,23 @@ def test_threads_that_move_the_data_do_the_same(tmp_path: Path) -> None:
             tail=f'[flows.short]\n{ends}cc = "bbr"\nstart = "2s"\nduration = "3s"\npriority = 6\ndscp = "EF"\n'
             f'[flows.ahead]\n{ends}count = 4\nstart = "4s"\nconnect_ahead = "1s"\nbytes = "30kB"\nfamily = "ipv6"\n'
             '[[changes]]\nat = "9s"\nlink = "bottleneck"\nloss = "100%"\n',
+        )
+    )
+    _assert_threads_do_the_same(scenario)
+
+
+def test_threads_beside_other_tools_do_the_same(tmp_path: Path) -> None:
+    """All begin at the same instants, in the order of the scenario: turns between which a thread of another tool is
+    woken are those of two threads (netwarp_turns.c)."""
+    there, back = 'from = "h1"\nto = "h2"\n', 'from = "h2"\nto = "h1"\n'
+    bulk = 'tool = "bulk"\ncount = 4\n'
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(
+        dumbbell(
+            flows=f'[flows.a]\n{there}{bulk}[flows.p]\n{there}tool = "ping"\ninterval = "20ms"\n'
+            f'[flows.b]\n{back}{bulk}[flows.u]\n{there}tool = "cbr"\nrate = "2mbit"\n',
+            tail=f'[flows.c]\n{there}{bulk}send_buffer = "60kB"\n[flows.q]\n{back}tool = "ping"\ninterval = "20ms"\n'
+            f'[flows.d]\n{there}{bulk}start = "2s"\nduration = "1s"\n',
         )
     )
     _assert_threads_do_the_same(scenario)

@@ -37,8 +37,8 @@ struct feed {
 
 /* The end that receives. */
 struct drain {
-	struct socket *listener;	/* until the peer's stream has ended */
-	struct socket *receiver;	/* once the peer has connected */
+	struct socket *listener;	/* until the peer has connected */
+	struct socket *receiver;	/* from then on */
 	struct socket *awaited;		/* the listener, the receiver, or none */
 	struct turn turn;
 	wait_queue_entry_t event;	/* with those who wait for it */

@@ -113,6 +113,47 @@ def peak_mb(*arguments: str) -> float:
     return used(*arguments).peak_mb
 
 
+def machine_peak_mb(scenario: str, place: Path) -> float:
+    """The most memory in MB of the virtual machine that runs a scenario's text. Raises RuntimeError if it fails.
+
+    The kernel keeps the peak of a process only as long as this lives, so that the last milliseconds may be missing.
+    """
+    place.mkdir(parents=True)
+    (place / "scenario.toml").write_text(scenario)
+    command = ("run", str(place / "scenario.toml"), "-o", str(place / "result"), "--no-plots")
+    with subprocess.Popen(
+        [str(NETWARP), *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=as_installed(os.environ)
+    ) as process:
+        peak_kb = 0
+        while process.poll() is None:
+            peak_kb = max([peak_kb, *(_peak_kb(pid) for pid in _machines_of(place))])
+            time.sleep(0.002)
+    if process.returncode:
+        raise RuntimeError(f"netwarp {' '.join(command)}: exit code {process.returncode}")
+    return peak_kb / 1024
+
+
+def _machines_of(place: Path) -> list[int]:
+    """The processes of kernels that run a result in this place: their working directory is that of their run."""
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if (directory / "comm").read_text() == "linux\n" and (directory / "cwd").readlink().is_relative_to(place):
+                found.append(int(directory.name))
+        except OSError:
+            continue
+    return found
+
+
+def _peak_kb(pid: int) -> int:
+    """The most memory of a process until now; 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
+
+
 def children_cpu_s() -> float:
     """CPU seconds of the commands that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

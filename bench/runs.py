@@ -11,7 +11,7 @@ from netwarp.plan import make_plan
 from netwarp.scenario.load.loader import parse_scenario
 
 from bench import scenarios
-from bench.command import Timed, clocked, timed
+from bench.command import Timed, clocked, machine_peak_mb, timed
 from bench.row import Row, measure
 
 REPEATS = 3
@@ -89,6 +89,17 @@ def flow_setup(place: Path) -> Iterator[Row]:
     each_ms = (all_of_them[0] - one[0] - packets_s) / (many - 1) * 1e3
     yield Row(f"a flow of one byte, of {many}, of a CPU, its packets left out", each_ms, 0.1, "ms")
     yield Row(f"a row of packets of {many} flows / of one, set-up left out", row_s[many] / row_s[1], 1.5, "×")
+
+
+@measure
+def flow_memory(place: Path) -> Iterator[Row]:
+    """Measure the host's memory for a flow, its packets left out."""
+    peaks = {}
+    for count in (1000, 3000):
+        flow = f'tool = "bulk"\ncount = {count}\nbytes = "1B"\n'
+        text = scenarios.dumbbell(rate="100mbit", duration="0.2s", queue="pfifo limit 167", flow=flow, exact=True)
+        peaks[count] = machine_peak_mb(text, place / str(count))
+    yield Row("a flow of one byte, of 3000, of the host's memory", (peaks[3000] - peaks[1000]) / 2000 * 1024, 20, "kB")
 
 
 @measure

@@ -2,11 +2,10 @@
 /*
  * netwarp: the end of a connection that sends zeros (netwarp_pump.c).
  *
- * It does what a thread would do that sleeps until its instants, in connect() and in sendmsg(), with
- * the same calls of TCP at the same instants, but in turns (netwarp_turns.h). connect() has a form that
- * does not sleep. sendmsg() has one, too, but it is another: before it returns it pushes once more, by
- * Nagle's rule, and the next call asks whether the sender had nothing to send. So calls here are suspended,
- * which are like those that sleep (linux/netwarp_feed.h).
+ * It does what a thread would do that sleeps until its instants, in connect() and in sendmsg(), with the same calls
+ * of TCP at the same instants, but in turns (netwarp_turns.h). connect() has a form that does not sleep. sendmsg() has
+ * one, too, but it is another: before it returns it pushes once more, by Nagle's rule, and the next call asks whether
+ * the sender had nothing to send. So calls here are suspended, which are like those that sleep (linux/netwarp_feed.h).
  */
 #include <linux/err.h>
 #include <linux/init.h>
@@ -20,15 +19,12 @@
 #include <net/sock.h>
 #include "netwarp_pump.h"
 
-/* As large as the pages that TCP would take (skb_page_frag_refill()). */
-#define ZEROS_BYTES	32768
+#define ZEROS_BYTES	32768	/* as large as the pages that TCP would take (skb_page_frag_refill()) */
+#define SLACK_NS	1	/* the least that is possible, as of the agent's threads (exact_timers()) */
 
 /* What is sent: zeros that all share, or one page, many times over. */
 struct page *netwarp_zeros;
 static struct kvec zeros[MESSAGE_BYTES / PAGE_SIZE];
-
-/* As clock_nanosleep() of the agent's threads does, which have the least slack that is possible (exact_timers()). */
-#define SLACK_NS	1
 
 static struct pump *pump_of(struct feed *f)
 {
@@ -44,7 +40,11 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 static void sleep_until(struct feed *f, u64 at_ns, void (*next)(struct feed *f))
 {
 	f->next = next;
-	hrtimer_start_range_ns(&f->timer, ns_to_ktime(at_ns), SLACK_NS, HRTIMER_MODE_ABS);
+	/* From 7.2 on no thread begins to sleep until what has passed (hrtimer_check_user_timer()). */
+	if (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0) && at_ns <= ktime_get_ns())
+		next(f);
+	else
+		hrtimer_start_range_ns(&f->timer, ns_to_ktime(at_ns), SLACK_NS, HRTIMER_MODE_ABS);
 }
 
 static int on_event(wait_queue_entry_t *event, unsigned int mode, int sync, void *key)

@@ -166,18 +166,19 @@ class Sizes:
     def _connection_bytes(self, name: str) -> int:
         """The memory for the connections of all flows of this name."""
         flow = self.scenario.flows[name]
-        sets_buffer = getattr(flow, "send_buffer", None) or getattr(flow, "setsockopt", None)
-        moved = kind_of(flow.tool).moved_by_kernel and not sets_buffer
-        usual = (MEMORY_PER_MOVED if moved else MEMORY_PER_CONNECTION) * self._connections(name)
+        buffered = getattr(flow, "send_buffer", None) or getattr(flow, "setsockopt", None)
+        given = buffered or "net.ipv4.tcp_wmem" in self.scenario.given_sysctl(flow.from_)
+        each = MEMORY_PER_MOVED if kind_of(flow.tool).moved_by_kernel and not given else MEMORY_PER_CONNECTION
+        usual = each * self._connections(name)
         return max(usual, round(MEMORY_PER_OPEN * self.open_at_once(name)))
 
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.
 
         Auto: 128 MiB and 6 bytes for each byte that flows can have in flight (their BDPs, and the queues at their
-        bottlenecks), 1 GiB at most, 320 KiB for each connection (64 KiB if the kernel moves its data and chooses its
-        send buffer, or 16 KiB for each that is open because an open-loop flow overloads its path, if that is more), and
-        512 KiB for each node beyond 50, in steps of 32 MiB. Flows of one name share a path, and so its BDP.
+        bottlenecks), 1 GiB at most; 320 KiB for each connection, 64 KiB if the kernel moves its data and nothing sets
+        its send buffer, or 16 KiB for each that is open because an open-loop flow overloads its path, if that is more;
+        and 512 KiB for each node beyond 50, in steps of 32 MiB. Flows of one name share a path, and so its BDP.
         """
         if self.scenario.run.memory is not None:
             return self.scenario.run.memory

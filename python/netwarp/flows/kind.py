@@ -239,7 +239,7 @@ class FlowKind:
     new_connections: bool = False
     """Whether each transfer has its own connection, and several may be under way."""
     moved_by_kernel: bool = False
-    """Whether threads of netwarp's kernel move its data, not of the agent, with the engine `uml`."""
+    """Whether netwarp's kernel moves its data, not threads of the agent, with the engine `uml`."""
     subflows: bool = False
     """Whether one connection consists of several of TCP, from different addresses to one port, and what its application
     gets is known from the application alone (`mptcp_reads`)."""

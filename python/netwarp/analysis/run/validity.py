@@ -9,6 +9,7 @@ from netwarp.analysis.queue.losses import flows_with_losses
 from netwarp.analysis.run.capacity import capacity_doubts
 from netwarp.analysis.run.conservation import conservation_doubts
 from netwarp.analysis.run.idle_red import idle_red_doubts
+from netwarp.analysis.run.lost import lost_connections
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.store.console import CONSOLE, WARNING
 from netwarp.store.description import Flow
@@ -76,7 +77,11 @@ def judge(run: RunDir) -> Validity:
         *capacity_doubts(run),
         *idle_red_doubts(run),
     )
-    notes = [text for text, _ in silent] + [text for text, asked in fallen if asked]
+    notes = [
+        *(text for text, _ in silent),
+        *(text for text, asked in fallen if asked),
+        *lost_connections(run, known),
+    ]
     return Validity(RunStatus.SUSPECT if doubts else RunStatus.OK, doubts, first_of(notes, "flows"))
 
 

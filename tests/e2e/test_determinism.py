@@ -147,6 +147,46 @@ def test_threads_with_limited_buffers_do_the_same(tmp_path: Path) -> None:
     _assert_threads_do_the_same(scenario)
 
 
+def test_threads_that_wait_for_their_own_data_do_the_same(tmp_path: Path) -> None:
+    """What a call has pushed may make space, and the call sleeps for a random while nevertheless: such flows have a
+    thread each (may_sleep(), netwarp_feed.c)."""
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(
+        pair(
+            flow("a", "bulk", "count = 10", 'notsent_lowat = "16kB"') + flow("b", "bulk", "count = 5"),
+            rate="30mbit",
+            delay="10ms",
+            queue="pfifo limit 100",
+            duration="5s",
+            tail="[record]\nexact = true\n",
+        )
+    )
+    _assert_threads_do_the_same(scenario)
+
+
+def test_a_connection_that_is_cut_fails_as_one_of_threads(tmp_path: Path) -> None:
+    """The error reaches a call that was suspended, although the next one finds a closed socket: ss(8), --kill."""
+    kill = flow("k", "command", 'client = ["ss", "-K", "dport", "!=", "0"]', 'start = "2s"')
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(
+        pair(
+            flow("a", "bulk", "count = 3") + kill,
+            rate="30mbit",
+            delay="10ms",
+            queue="pfifo limit 100",
+            duration="4s",
+            tail="[record]\nexact = true\n",
+        )
+    )
+    digests = []
+    for name, env in (("moved", {}), ("threads", {"NETWARP_THREADS": "1"})):
+        answer = netwarp("run", scenario, "--no-plots", "-o", tmp_path / name, env=env)
+        assert answer.code == 3
+        assert "flow a.2: send: Software caused connection abort" in answer.words
+        digests.append(read_digests(only_run(tmp_path / name).path))
+    assert digests[0] == digests[1]
+
+
 def test_a_flow_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
     """shutdown(2) resets its socket, with which connect(2) would begin once more."""
     scenario = tmp_path / "scenario.toml"

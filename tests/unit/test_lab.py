@@ -271,6 +271,7 @@ def test_base_rtt() -> None:
     ("settings", "each_kib"),
     [
         ([], 64),
+        (["links.bottleneck.rate=1gbit", "links.bottleneck.delay=100ms"], 320),
         (['flows.bulk.send_buffer="100kB"'], 320),
         (['flows.bulk.setsockopt=["1 7 100000"]'], 320),
         (['nodes.h1.sysctl={"net.ipv4.tcp_wmem"="4096 1048576 8388608"}'], 320),

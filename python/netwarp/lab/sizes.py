@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import log
 
 from netwarp.flows import FlowPath, kind_of
 from netwarp.lab.mptcp import further_paths
@@ -27,6 +28,9 @@ MEMORY_PER_CONNECTION = 320 * 1024
 MEMORY_PER_MOVED = 64 * 1024
 """Where the kernel moves the data: two sockets, and the headers of unsent data, which are zeros that all share. A
 thousand over 100 Mbit/s run in 96 MiB, but not in 64 MiB."""
+UNSENT_PER_BYTE = 3
+"""And bytes of memory for each byte of the largest window that a flow had: its send buffer grows to twice this, with
+BBR three times, and does not shrink again (tcp_sndbuf_expand()); its headers are about as large as the data."""
 MEMORY_PER_OPEN = 16 * 1024
 """Two sockets without threads, with unsent data. Measured with transfers of 10 kB: 19,000 need 10 to 14 KiB each, and
 39,000 at most 10."""
@@ -168,17 +172,28 @@ class Sizes:
         flow = self.scenario.flows[name]
         buffered = getattr(flow, "send_buffer", None) or getattr(flow, "setsockopt", None)
         given = buffered or "net.ipv4.tcp_wmem" in self.scenario.given_sysctl(flow.from_)
-        each = MEMORY_PER_MOVED if kind_of(flow.tool).moved_by_kernel and not given else MEMORY_PER_CONNECTION
-        usual = each * self._connections(name)
+        connections = self._connections(name)
+        usual = MEMORY_PER_CONNECTION * connections
+        if kind_of(flow.tool).moved_by_kernel and not given:
+            usual = min(usual, MEMORY_PER_MOVED * connections + UNSENT_PER_BYTE * self._largest_windows(name))
         return max(usual, round(MEMORY_PER_OPEN * self.open_at_once(name)))
+
+    def _largest_windows(self, name: str) -> int:
+        """The sum, in bytes, of the largest windows of the flows of this name if they begin one after another: the
+        first has all of the path for itself, the next a half, the third a third."""
+        count = self.scenario.flows[name].count
+        _, hops = self._bottlenecks(name)
+        path = self._in_flight_bytes(name) + sum(self._held_bytes(hop) for hop in hops)
+        return round(path * (1 + log(count)))
 
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.
 
         Auto: 128 MiB and 6 bytes for each byte that flows can have in flight (their BDPs, and the queues at their
-        bottlenecks), 1 GiB at most; 320 KiB for each connection, 64 KiB if the kernel moves its data and nothing sets
-        its send buffer, or 16 KiB for each that is open because an open-loop flow overloads its path, if that is more;
-        and 512 KiB for each node beyond 50, in steps of 32 MiB. Flows of one name share a path, and so its BDP.
+        bottlenecks), 1 GiB at most; 320 KiB for each connection, or less if the kernel moves its data and nothing sets
+        its send buffer (64 KiB, and what the largest windows add), or 16 KiB for each that is open because an open-loop
+        flow overloads its path, if that is more; and 512 KiB for each node beyond 50, in steps of 32 MiB. Flows of one
+        name share a path, and so its BDP.
         """
         if self.scenario.run.memory is not None:
             return self.scenario.run.memory

@@ -19,10 +19,10 @@
 #define NETWARP_RESUMES		MSG_TRUNC	/* goes on with a message */
 #define NETWARP_COPIED		MSG_RST		/* of which some was copied */
 
-/* Whether a flag is set by a thread of the kernel: a program's mean nothing. */
+/* Whether a flag is set by such a call, which only a thread of the kernel makes: a program's flags mean nothing. */
 static inline bool netwarp_call_has(int flags, int flag)
 {
-	return unlikely(flags & flag) && current->flags & PF_KTHREAD;
+	return unlikely(flags & flag) && flags & NETWARP_SUSPENDS && current->flags & PF_KTHREAD;
 }
 
 static inline bool netwarp_resumes(int flags)
@@ -36,8 +36,8 @@ static inline bool netwarp_copied(int flags)
 }
 
 /*
- * Whether a call that is about to sleep in sk_stream_wait_memory() returns. Not if it sleeps for want of memory
- * of the machine, which is for a time and not until an event, and which a lab's machine has enough of.
+ * Whether a call that is about to sleep in sk_stream_wait_memory() returns. Not if the socket has space: then it sleeps
+ * for a time and not until an event (may_sleep(), netwarp_feed.c).
  */
 static inline bool netwarp_suspend(const struct sock *sk, struct msghdr *msg)
 {
@@ -47,7 +47,7 @@ static inline bool netwarp_suspend(const struct sock *sk, struct msghdr *msg)
 	return true;
 }
 
-/* The zeros that are sent. NULL until the first connection needs them. */
+/* The zeros that are sent. NULL until the machine has made them. */
 extern struct page *netwarp_zeros;
 
 /* Whether a task sends them, which has as many as it wants; they may be sent from their start again. */

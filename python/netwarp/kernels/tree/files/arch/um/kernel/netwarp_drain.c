@@ -52,8 +52,6 @@ static void end(struct pump *p)
 		netwarp_pump_complete(p);
 }
 
-/* A connection does not inherit all options of its listener (sk_clone_lock(): SO_PRIORITY), which nobody
- * else connects to: it goes, since it takes 3 kB. */
 static bool accept_peer(struct pump *p)
 {
 	struct drain *d = &p->drain;
@@ -61,7 +59,9 @@ static bool accept_peer(struct pump *p)
 
 	if (err == -EAGAIN)
 		return false;
+	/* Nobody else connects to it, and it takes 3 kB. */
 	netwarp_drain_close(d);
+	/* A connection does not inherit all options (sk_clone_lock(): SO_PRIORITY). */
 	err = err ?: netwarp_pump_set_options(d->receiver, p->order);
 	if (err) {
 		p->state.refused = err;

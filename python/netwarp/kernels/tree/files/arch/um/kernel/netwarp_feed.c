@@ -17,6 +17,7 @@
 #include <linux/uio.h>
 #include <linux/version.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 #include "netwarp_pump.h"
 
 #define ZEROS_BYTES	32768	/* as large as the pages that TCP would take (skb_page_frag_refill()) */
@@ -40,7 +41,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 static void sleep_until(struct feed *f, u64 at_ns, void (*next)(struct feed *f))
 {
 	f->next = next;
-	/* From 7.2 on no thread begins to sleep until what has passed (hrtimer_check_user_timer()). */
+	/* From 7.2 on no thread begins to sleep until what has passed, unless another timer is late (hrtimer_check_user_timer()). */
 	if (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0) && at_ns <= ktime_get_ns())
 		next(f);
 	else
@@ -73,6 +74,7 @@ static void end(struct feed *f, int err)
 	remove_wait_queue(sk_sleep(f->sock->sk), &f->event);
 	if (f->frag.page)
 		put_page(f->frag.page);
+	f->frag.page = NULL;
 	/* Its owner may have ended it, on which a socket that is connecting is reset. */
 	if (err && !pump_of(f)->stopped)
 		pump_of(f)->state.error = err;
@@ -85,8 +87,7 @@ static void end(struct feed *f, int err)
  * Not where the user limits the buffer: once all that was sent is acknowledged, a task begins
  * at the start of its page again (skb_page_frag_refill()), and where pages end decides which
  * buffers the receiver can join (skb_try_coalesce()). Nor with data in a SYN, which 6.1 copies
- * from the message (tcp_send_syn_data()): such a call sleeps, too, but the receiver's end refuses
- * the option for it, so that no such run succeeds.
+ * from the message (tcp_send_syn_data()).
  */
 static bool shares_zeros(const struct sock *sk)
 {
@@ -133,12 +134,20 @@ static int send_some(struct feed *f)
 	return 0;
 }
 
-/* What sk_stream_wait_memory() waits for. */
-static bool can_go_on(const struct feed *f)
+static bool has_space(const struct feed *f)
 {
 	const struct sock *sk = f->sock->sk;
 
 	return sk->sk_err || sk->sk_shutdown & SEND_SHUTDOWN || sk_stream_memory_free(sk);
+}
+
+/* What sk_stream_wait_memory() waits for: it asks for a wake-up each time. */
+static bool can_go_on(const struct feed *f)
+{
+	if (has_space(f))
+		return true;
+	set_bit(SOCK_NOSPACE, &f->sock->flags);
+	return has_space(f);
 }
 
 static void send_all(struct feed *f)
@@ -232,10 +241,24 @@ static void prepare_timer(struct feed *f)
 #endif
 }
 
-void netwarp_feed_start(struct pump *p, struct socket *sock)
+/*
+ * Whether its calls may sleep, as they do for a while without memory, and with TCP_NOTSENT_LOWAT where what they
+ * pushed has made space (sk_stream_wait_memory()), and before the first data with TCP_FASTOPEN_CONNECT.
+ */
+static bool may_sleep(const struct sock *sk)
+{
+	return tcp_notsent_lowat(tcp_sk(sk)) != UINT_MAX || tcp_sk(sk)->fastopen_connect;
+}
+
+int netwarp_feed_start(struct pump *p, struct socket *sock)
 {
 	struct feed *f = &p->feed;
+	int err;
 
+	netwarp_turn_init(&f->turn, take);
+	err = may_sleep(sock->sk) ? netwarp_turn_alone(&f->turn) : 0;
+	if (err)
+		return err;
 	f->sock = sock;
 	f->left = p->order->bytes;
 	f->shares = shares_zeros(sock->sk);
@@ -243,19 +266,15 @@ void netwarp_feed_start(struct pump *p, struct socket *sock)
 	prepare_timer(f);
 	init_waitqueue_func_entry(&f->event, on_event);
 	add_wait_queue(sk_sleep(sock->sk), &f->event);
-	netwarp_turn_init(&f->turn, take);
 	netwarp_turn_wake(&f->turn);
-}
-
-int netwarp_feed_prepare(void)
-{
-	if (!netwarp_zeros)
-		netwarp_zeros = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO, get_order(ZEROS_BYTES));
-	return netwarp_zeros ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int __init netwarp_feed_init(void)
 {
+	netwarp_zeros = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO, get_order(ZEROS_BYTES));
+	if (!netwarp_zeros)
+		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(zeros); i++)
 		zeros[i] = (struct kvec) { .iov_base = empty_zero_page, .iov_len = PAGE_SIZE };
 	return 0;

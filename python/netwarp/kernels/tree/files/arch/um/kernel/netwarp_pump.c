@@ -61,38 +61,28 @@ static struct socket *open_end(const struct netwarp_pump *order, const struct ne
 	return ERR_PTR(err);
 }
 
-static int start_drain(struct pump *p)
+static int open_and(int (*start)(struct pump *p, struct socket *sock), struct pump *p, const struct netwarp_end *end)
 {
-	struct socket *sock = open_end(p->order, &p->order->to);
+	struct socket *sock = open_end(p->order, end);
 	int err;
 
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	err = netwarp_drain_start(p, sock);
+	err = start(p, sock);
 	if (err)
 		sock_release(sock);
 	return err;
 }
 
-static int start_feed(struct pump *p)
-{
-	struct socket *sock = open_end(p->order, &p->order->from);
-
-	if (IS_ERR(sock))
-		return PTR_ERR(sock);
-	netwarp_feed_start(p, sock);
-	return 0;
-}
-
 /* What sends starts last, and then nothing fails any more. */
 int netwarp_pump_start(struct pump *p)
 {
-	int err = netwarp_feed_prepare() ?: netwarp_turns_prepare(2);
+	int err = netwarp_turns_prepare(2);
 
 	if (!err && p->order->to.net >= 0)
-		err = start_drain(p);
+		err = open_and(netwarp_drain_start, p, &p->order->to);
 	if (!err && p->order->from.net >= 0)
-		err = start_feed(p);
+		err = open_and(netwarp_feed_start, p, &p->order->from);
 	if (err)
 		netwarp_drain_close(&p->drain);
 	return err;

@@ -61,9 +61,8 @@ int netwarp_pump_set_options(struct socket *sock, const struct netwarp_pump *ord
 /* Called once all bytes have come. */
 void netwarp_pump_complete(struct pump *p);
 
-int netwarp_feed_prepare(void);
 /* Has a socket do what the order says. */
-void netwarp_feed_start(struct pump *p, struct socket *sock);
+int netwarp_feed_start(struct pump *p, struct socket *sock);
 int netwarp_drain_start(struct pump *p, struct socket *sock);
 void netwarp_drain_close(struct drain *d);
 

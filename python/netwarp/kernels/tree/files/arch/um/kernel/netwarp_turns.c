@@ -9,7 +9,8 @@
  * In the order in which threads would do it. Those that are woken at one instant run in the order in which
  * they were woken; a thread that takes turns has therefore only those between which no other thread was
  * woken, and the next is another thread's. With fewer threads than that takes, turns at one instant are taken
- * before what was woken between them.
+ * before what was woken between them. (The counts by which this is seen miss a program that was charged for
+ * computing, sleeps, and is woken before the scheduler has let go of it: DELAY_DEQUEUE.)
  */
 #include <linux/err.h>
 #include <linux/kernel_stat.h>
@@ -17,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include "netwarp_turns.h"
 
@@ -25,7 +27,8 @@
 struct taker {
 	struct task_struct *task;
 	struct list_head turns;
-	bool busy;		/* with one that is no longer among them */
+	struct turn *taken;	/* now, which is no longer among them */
+	bool alone;		/* takes one turn only, again and again */
 };
 
 static struct taker takers[MOST_TAKERS];
@@ -37,17 +40,17 @@ static struct taker *last;
 static unsigned int running;
 static unsigned long long switches;
 
-static bool is_idle(const struct taker *t)
-{
-	return !t->busy && list_empty(&t->turns);
-}
-
-/* Whether the last comes to another turn before any thread that waits to run. */
+/* Whether the last comes to another turn before any thread that waits to run: none was woken since, nor has run. */
 static bool last_is_next(void)
 {
-	if (is_idle(last))
+	if (!task_is_running(last->task))
 		return false;
 	return nr_running() == 1 || (nr_running() == running && nr_context_switches() == switches);
+}
+
+static bool is_idle(const struct taker *t)
+{
+	return list_empty(&t->turns) && !t->taken;
 }
 
 static struct taker *taker_of_next(void)
@@ -60,15 +63,24 @@ static struct taker *taker_of_next(void)
 	return last;
 }
 
+static void give(struct taker *t, struct turn *turn)
+{
+	list_add_tail(&turn->entry, &t->turns);
+	wake_up_process(t->task);
+}
+
 void netwarp_turn_wake(struct turn *turn)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&lock, flags);
-	if (list_empty(&turn->entry)) {
+	if (!list_empty(&turn->entry)) {
+		/* It is to be taken already. */
+	} else if (turn->taker) {
+		give(turn->taker, turn);
+	} else {
 		last = taker_of_next();
-		list_add_tail(&turn->entry, &last->turns);
-		wake_up_process(last->task);
+		give(last, turn);
 		running = nr_running();
 		switches = nr_context_switches();
 	}
@@ -92,9 +104,18 @@ static struct turn *next_turn(struct taker *t)
 	turn = list_first_entry_or_null(&t->turns, struct turn, entry);
 	if (turn)
 		list_del_init(&turn->entry);
-	t->busy = turn;
+	t->taken = turn;
 	spin_unlock_irq(&lock);
 	return turn;
+}
+
+static void take(struct taker *t, struct turn *turn)
+{
+	/* Polls are those of what would be a thread (netwarp_polls()). */
+	current->thread.netwarp.polls = 0;
+	turn->taker = t;
+	turn->take(turn);
+	turn->taker = t->alone ? t : NULL;
 }
 
 static int take_turns(void *data)
@@ -110,7 +131,7 @@ static int take_turns(void *data)
 			continue;
 		}
 		__set_current_state(TASK_RUNNING);
-		turn->take(turn);
+		take(t, turn);
 	}
 	return 0;
 }
@@ -121,19 +142,32 @@ void netwarp_turn_init(struct turn *turn, void (*take)(struct turn *turn))
 	turn->take = take;
 }
 
-static int make_taker(struct taker *t)
+static int start(struct taker *t)
 {
-	struct task_struct *task = kthread_create(take_turns, t, "turns");
+	struct task_struct *task;
 
+	INIT_LIST_HEAD(&t->turns);
+	task = kthread_run(take_turns, t, "turns");
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	t->task = task;
-	INIT_LIST_HEAD(&t->turns);
-	spin_lock_irq(&lock);
-	last = last ?: t;
-	count++;
-	spin_unlock_irq(&lock);
 	return 0;
+}
+
+int netwarp_turn_alone(struct turn *turn)
+{
+	struct taker *t = kzalloc(sizeof(*t), GFP_KERNEL);
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->alone = true;
+	err = start(t);
+	if (err)
+		kfree(t);
+	else
+		turn->taker = t;
+	return err;
 }
 
 int netwarp_turns_prepare(unsigned int more)
@@ -142,8 +176,11 @@ int netwarp_turns_prepare(unsigned int more)
 	int err = 0;
 
 	mutex_lock(&making);
-	while (more-- && count < MOST_TAKERS && !err)
-		err = make_taker(&takers[count]);
+	while (more-- && count < MOST_TAKERS && !err) {
+		err = start(&takers[count]);
+		if (!err)
+			last = &takers[count++];
+	}
 	mutex_unlock(&making);
 	return err;
 }

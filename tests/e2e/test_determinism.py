@@ -148,8 +148,8 @@ def test_threads_with_limited_buffers_do_the_same(tmp_path: Path) -> None:
 
 
 def test_threads_that_wait_for_their_own_data_do_the_same(tmp_path: Path) -> None:
-    """What a call has pushed may make space, and the call sleeps for a random while nevertheless: such flows have a
-    thread each (may_sleep(), netwarp_feed.c)."""
+    """A call sleeps for a random while even if its last push makes space: such flows have a thread each (may_sleep(),
+    netwarp_feed.c)."""
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(
         pair(

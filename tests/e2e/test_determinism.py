@@ -178,13 +178,9 @@ def test_a_connection_that_is_cut_fails_as_one_of_threads(tmp_path: Path) -> Non
             tail="[record]\nexact = true\n",
         )
     )
-    digests = []
-    for name, env in (("moved", {}), ("threads", {"NETWARP_THREADS": "1"})):
-        answer = netwarp("run", scenario, "--no-plots", "-o", tmp_path / name, env=env)
+    for answer in _answers_with_and_without_threads(scenario):
         assert answer.code == 3
         assert "flow a.2: send: Software caused connection abort" in answer.words
-        digests.append(read_digests(only_run(tmp_path / name).path))
-    assert digests[0] == digests[1]
 
 
 def test_a_flow_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
@@ -199,12 +195,8 @@ def test_a_flow_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
             tail="[record]\nexact = true\n",
         )
     )
-    digests = []
-    for name, env in (("moved", {}), ("threads", {"NETWARP_THREADS": "1"})):
-        answer = netwarp("run", scenario, "--no-plots", "-o", tmp_path / name, env=env)
+    for answer in _answers_with_and_without_threads(scenario):
         assert "before its handshake could" in answer.err
-        digests.append(read_digests(only_run(tmp_path / name).path))
-    assert digests[0] == digests[1]
 
 
 def test_an_option_that_a_connection_refuses_fails_the_run(tmp_path: Path) -> None:
@@ -216,6 +208,16 @@ def test_an_option_that_a_connection_refuses_fails_the_run(tmp_path: Path) -> No
     answer = netwarp("run", scenario, "--no-plots", "-o", tmp_path / "result")
     assert answer.code == 3
     assert "flow a: cannot accept the connection, or set its options: Invalid argument" in answer.words
+
+
+def _answers_with_and_without_threads(scenario: Path) -> list[Answer]:
+    """Return the answers of runs that may fail, both with the same records."""
+    answers, digests = [], []
+    for name, env in (("moved", {}), ("threads", {"NETWARP_THREADS": "1"})):
+        answers.append(netwarp("run", scenario, "--no-plots", "-o", scenario.parent / name, env=env))
+        digests.append(read_digests(only_run(scenario.parent / name).path))
+    assert digests[0] == digests[1]
+    return answers
 
 
 def _assert_threads_do_the_same(scenario: Path) -> None:

@@ -139,6 +139,11 @@ class Sizes:
         queues = {self.queue(hop, state) for _, state in self.network.timeline(hop)}
         return max(queue_bytes(queue, self._frame(hop)) for queue in queues)
 
+    def _path_bytes(self, name: str) -> int:
+        """The most that a flow can have in flight: its bandwidth-delay product, and full queues at its bottlenecks."""
+        _, hops = self._bottlenecks(name)
+        return self._in_flight_bytes(name) + sum(self._held_bytes(hop) for hop in hops)
+
     def socket_bytes(self, node: str) -> int:
         """The largest socket buffer on this node: at least 16 times the most bytes in flight of any of its flows.
 
@@ -147,8 +152,7 @@ class Sizes:
         most = MIN_SOCKET_BYTES
         for name, flow in self.scenario.flows.items():
             if node in (flow.from_, flow.to):
-                _, hops = self._bottlenecks(name)
-                needed = 16 * (self._in_flight_bytes(name) + sum(self._held_bytes(hop) for hop in hops))
+                needed = 16 * self._path_bytes(name)
                 if needed > most:
                     most = 1 << (needed - 1).bit_length()
         return min(most, MAX_SOCKET_BYTES)
@@ -181,10 +185,7 @@ class Sizes:
     def _largest_windows(self, name: str) -> int:
         """The sum, in bytes, of the largest windows of the flows of this name if they begin one after another: the
         first has all of the path for itself, the next a half, the third a third."""
-        count = self.scenario.flows[name].count
-        _, hops = self._bottlenecks(name)
-        path = self._in_flight_bytes(name) + sum(self._held_bytes(hop) for hop in hops)
-        return round(path * (1 + log(count)))
+        return round(self._path_bytes(name) * (1 + log(self.scenario.flows[name].count)))
 
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.

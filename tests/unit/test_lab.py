@@ -314,6 +314,20 @@ def test_socket_buffers_and_memory_follow_the_path() -> None:
     assert memory_bytes(make_plan(parse_scenario(DUMBBELL, settings=huge)).runs[0]) == 2**30 + 32 * 2**20
 
 
+@pytest.mark.parametrize("name", shipped_scenarios())
+def test_every_point_of_a_shipped_scenario_has_a_lab_and_memory(name: str) -> None:
+    of_a_seed = {(run.case, str(run.point)): run for run in make_plan(load_scenario(name)).runs}
+    for run in of_a_seed.values():
+        assert build_lab(run).nodes
+        assert memory_bytes(run) >= 2**25
+
+
+def test_flows_of_which_there_are_none_need_no_memory() -> None:
+    others = '\n[flows.others]\nfrom = "h1"\nto = "h2"\ntool = "bulk"\ncount = 0\n'
+    without, with_none = (make_plan(parse_scenario(DUMBBELL + text)).runs[0] for text in ("", others))
+    assert memory_bytes(with_none) == memory_bytes(without)
+
+
 def test_commands_say_what_the_lab_holds() -> None:
     lines = commands(lab_of(EVERYTHING))
     assert "ip netns add wire" in lines

@@ -185,7 +185,8 @@ class Sizes:
     def _largest_windows(self, name: str) -> int:
         """The sum, in bytes, of the largest windows of the flows of this name if they begin one after another: the
         first has all of the path for itself, the next a half, the third a third."""
-        return round(self._path_bytes(name) * (1 + log(self.scenario.flows[name].count)))
+        count = self.scenario.flows[name].count
+        return round(self._path_bytes(name) * (1 + log(count))) if count else 0
 
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's choice, or as much as the flows' packets may need.

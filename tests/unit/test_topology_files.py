@@ -55,7 +55,7 @@ def test_a_wrong_value_of_a_file_is_said_with_its_line(tmp_path: Path, name: str
 def test_names_of_files_may_have_blanks_and_lines_end_in_cr(tmp_path: Path) -> None:
     (tmp_path / "my net.csv").write_bytes(b"from,to\ra,b\r")
     assert [*scenario('"my net.csv"', tmp_path).links] == ["a-b"]
-    with pytest.raises(ScenarioError, match="`access` applies to links of shapes"):
+    with pytest.raises(ScenarioError, match="a file has no `access` links; all of its links take `backbone`"):
         scenario('{ file = "my net.csv", access = { rate = "5mbit" } }', tmp_path)
     with pytest.raises(ScenarioError, match=r'no such link \(did you mean "a-b"'):
         scenario('"my net.csv"', tmp_path, '[links.b-a]\ndelay = "1ms"\n')

@@ -13,8 +13,7 @@ from netwarp.scenario.load.explain import explain
 from netwarp.scenario.model.paths import expanded_directions
 from netwarp.scenario.model.topology import Topology, TopologyField, as_written_table, check_link_fields
 from netwarp.scenario.source import Keys
-from netwarp.scenario.topologies import KINDS, SHAPES, Network
-from netwarp.scenario.topologies.shapes import FILE_LINKS
+from netwarp.scenario.topologies import Network
 from netwarp.values.files import Context
 from netwarp.values.json_values import Json, JsonObject, as_table
 
@@ -95,8 +94,7 @@ def _refuse_unknown(links: JsonObject, network: Network) -> None:
 def _links(topology: Topology, network: Network) -> dict[str, JsonObject]:
     """Fields of each link: those of the shape or file, replaced by those of its kind in the scenario. What a file says
     of a link precedes both."""
-    usual = SHAPES[topology.shape].links if topology.shape else FILE_LINKS
-    fields = {kind: _joined(usual[kind], getattr(topology, kind)) for kind in KINDS}
+    fields = {kind: _joined(usual, getattr(topology, kind)) for kind, usual in topology.usual_links.items()}
     return {
         name: {"ends": list(link.ends), **_joined(fields[link.kind], link.fields)}
         for name, link in network.links.items()

@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, mod
 from netwarp.common.words import did_you_mean
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.toml import TomlError, parse_toml
-from netwarp.scenario.topologies import SHAPES, Network, ShapeName, read_topology
+from netwarp.scenario.topologies import KINDS, SHAPES, Network, ShapeName, read_topology
 from netwarp.scenario.topologies.files import SUFFIXES
+from netwarp.scenario.topologies.shapes import FILE_LINKS
 from netwarp.values.fields import Line, Model, OnDemand, about
 from netwarp.values.files import folder_in
 from netwarp.values.json_values import Json, JsonObject
@@ -142,9 +143,10 @@ class Topology(Model):
                 raise ValueError(f"{what} has no `{name}`; it takes {takes}")
         if self.shape and (wrong := SHAPES[self.shape].check(self.numbers)):
             raise ValueError("; ".join(f"`{name}`: {why}" for name, why in wrong.items()))
+        for kind in set(KINDS).difference(self.usual_links):
+            if getattr(self, kind):
+                raise ValueError(f"{what} has no `{kind}` links; all of its links take `{[*self.usual_links][0]}`")
         if self.file is not None:
-            if self.access:
-                raise ValueError("`access` applies to links of shapes; all links of a file take `backbone`")
             read_topology(self.file, folder_in(info.context, self.file))
         return self
 
@@ -152,6 +154,11 @@ class Topology(Model):
     def numbers(self) -> dict[str, int]:
         """The parameters of its shape."""
         return {name: getattr(self, name) for name in (SHAPES[self.shape].parameters if self.shape else ())}
+
+    @property
+    def usual_links(self) -> Mapping[str, JsonObject]:
+        """The fields that its links have by default, by their kind; only the kinds that it has."""
+        return SHAPES[self.shape].links if self.shape else FILE_LINKS
 
     def network(self, context: Any) -> Network:
         """The network, with files as the context of its validation finds them. Raises ValueError."""

@@ -21,7 +21,8 @@ _EVEN = {kind: defaults(rate="100mbit", delay="1ms") for kind in ("access", "bac
 
 @dataclass(frozen=True)
 class Shape:
-    """A generator: the `parameters` that it needs, the default fields of its links, and the function that makes it.
+    """A generator: the `parameters` that it needs, the default fields of its links by their kind (a kind that it does
+    not have is left out), and the function that makes it.
 
     `check` says why these parameters cannot be, by the name of the parameter; empty if they can.
     """
@@ -122,7 +123,7 @@ def _at_least(least: int, why: str) -> Callable[[Mapping[str, int]], dict[str, s
 
 
 SHAPES: Mapping[ShapeName, Shape] = {
-    "star": Shape(("n",), _star, _EVEN),
+    "star": Shape(("n",), _star, {"access": _EVEN["access"]}),
     "dumbbell": Shape(("n",), _dumbbell, _FAST),
     "parking-lot": Shape(("n",), _parking_lot, _FAST),
     "ring": Shape(("n",), _ring, _EVEN, _at_least(3, "two routers have one link between them")),
@@ -130,5 +131,5 @@ SHAPES: Mapping[ShapeName, Shape] = {
     "leaf-spine": Shape(("leaves", "spines", "hosts"), _leaf_spine, _EVEN),
 }
 """Shapes by name."""
-FILE_LINKS: Mapping[Kind, JsonObject] = {"access": _EVEN["access"], "backbone": _EVEN["backbone"]}
-"""The fields that links of a file have by default."""
+FILE_LINKS: Mapping[str, JsonObject] = {"backbone": _EVEN["backbone"]}
+"""The fields that links of a file have by default, by their kind."""

@@ -12,6 +12,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/netwarp_feed.h>
+#include <linux/netwarp_timer.h>
 #include <linux/sched.h>
 #include <linux/tcp.h>
 #include <linux/uio.h>
@@ -41,7 +42,10 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 static void sleep_until(struct feed *f, u64 at_ns, void (*next)(struct feed *f))
 {
 	f->next = next;
-	/* From 7.2 on no thread begins to sleep until what has passed, unless another timer is late (hrtimer_check_user_timer()). */
+	/*
+	 * From 7.2 on no thread begins to sleep until what has passed, unless
+	 * another timer is late (hrtimer_check_user_timer()).
+	 */
 	if (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0) && at_ns <= ktime_get_ns())
 		next(f);
 	else
@@ -231,16 +235,6 @@ static void take(struct turn *turn)
 	f->next(f);
 }
 
-static void prepare_timer(struct feed *f)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
-	hrtimer_init(&f->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-	f->timer.function = on_timer;
-#else
-	hrtimer_setup(&f->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-#endif
-}
-
 /*
  * Whether its calls may sleep, as they do for a while without memory, and with TCP_NOTSENT_LOWAT where what they
  * pushed has made space (sk_stream_wait_memory()), and before the first data with TCP_FASTOPEN_CONNECT.
@@ -263,7 +257,7 @@ int netwarp_feed_start(struct pump *p, struct socket *sock)
 	f->left = p->order->bytes;
 	f->shares = shares_zeros(sock->sk);
 	f->next = begin;
-	prepare_timer(f);
+	netwarp_prepare_timer(&f->timer, on_timer, HRTIMER_MODE_ABS);
 	init_waitqueue_func_entry(&f->event, on_event);
 	add_wait_queue(sk_sleep(sock->sk), &f->event);
 	netwarp_turn_wake(&f->turn);

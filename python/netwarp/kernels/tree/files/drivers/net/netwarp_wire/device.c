@@ -26,6 +26,7 @@
 #include <linux/if_vlan.h>
 #include <linux/math64.h>
 #include <linux/netdevice.h>
+#include <linux/netwarp_timer.h>
 #include <linux/rtnetlink.h>
 #include <linux/version.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
@@ -414,10 +415,5 @@ void wire_prepare(struct wire *w)
 	spin_lock_init(&w->lock);
 	__skb_queue_head_init(&w->ring);
 	__skb_queue_head_init(&w->travelling);
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
-	hrtimer_init(&w->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
-	w->timer.function = wire_timer;
-#else
-	hrtimer_setup(&w->timer, wire_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
-#endif
+	netwarp_prepare_timer(&w->timer, wire_timer, HRTIMER_MODE_ABS_PINNED_SOFT);
 }

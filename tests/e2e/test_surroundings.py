@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from e2e_nights import parameters
 from netwarp.engines.programs import find_program
 from netwarp.engines.tools import find_tools
 from netwarp.kernels import cache_directory
@@ -61,7 +62,7 @@ class Odd:
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 FILTER = str(Path(__file__).with_name("e2e_filter.py"))
-ODD = {
+ALONE = {
     "no path": Odd({"PATH": "/nonexistent"}),
     "a preloaded library": Odd({"LD_PRELOAD": f"{LIBRARIES}/libm.so.6"}),
     "other libraries": Odd({"LD_LIBRARY_PATH": "OTHER"}),
@@ -81,19 +82,30 @@ ODD = {
     "open files": Odd(shell="umask 000"),
     "signals that are ignored": Odd(shell="trap '' CHLD HUP ALRM IO USR1 USR2 WINCH PIPE TERM"),
     "the root directory": Odd(shell="cd /"),
-    "a long path": Odd(place="/".join("n" * 100 for _ in range(10))),
     "a low priority": Odd(prefix=("nice", "-n", "19")),
     "another name of the host's kernel": Odd(prefix=("setarch", "--uname-2.6")),
     "compatible addresses": Odd(prefix=("setarch", "--addr-compat-layout", "--3gb", "--mmap-page-zero")),
     "executable data": Odd(prefix=("setarch", "--read-implies-exec")),
-    "Docker's filter of system calls": Odd(prefix=("python3", FILTER, "EPERM")),
-    "podman's filter of system calls": Odd(prefix=("python3", FILTER, "ENOSYS")),
     # netwarp would randomise again, but for the filter.
     "addresses that are not random": Odd(
         prefix=("setarch", "--addr-no-randomize", "/usr/bin/env", "python3", FILTER, "EPERM")
     ),
     "its own session": Odd(prefix=("setsid", "--wait")),
+}
+VARIABLES = [name for name, odd in ALONE.items() if odd.env]
+LIMITS = [name for name, odd in ALONE.items() if odd.shell != ":" and name not in {"a small stack", "private files"}]
+"""Those that do not replace each other."""
+PREFIXES = [name for name, odd in ALONE.items() if odd.prefix and FILTER not in odd.prefix]
+ODD = {
+    "a small stack": ALONE["a small stack"],
+    "private files": ALONE["private files"],
+    "a long path": Odd(place="/".join("n" * 100 for _ in range(10))),
+    "Docker's filter of system calls": Odd(prefix=("python3", FILTER, "EPERM")),
+    "podman's filter of system calls": Odd(prefix=("python3", FILTER, "ENOSYS")),
     "two at once": Odd(arguments=("-j", "2")),
+    "all variables": Odd({key: value for name in VARIABLES for key, value in ALONE[name].env.items()}),
+    "all limits": Odd(shell="; ".join(ALONE[name].shell for name in LIMITS)),
+    "all prefixes": Odd(prefix=tuple(word for name in PREFIXES for word in ALONE[name].prefix)),
 }
 
 
@@ -103,9 +115,9 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return run_once(SCENARIO, tmp_path_factory.mktemp("usual") / "run")
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", parameters(ALONE | ODD, lambda name: name not in ODD))
 def test_they_do_not_matter(usual: Mapping[str, str], tmp_path: Path, name: str) -> None:
-    odd = ODD[name]
+    odd = (ALONE | ODD)[name]
     if odd.prefix and find_program(odd.prefix[0]) is None:
         pytest.skip(f"this machine has no {odd.prefix[0]}")
     other = tmp_path / "other"

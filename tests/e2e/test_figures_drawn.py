@@ -225,7 +225,9 @@ def test_iperf3s_own_intervals(tmp_path: Path) -> None:
     assert spec.quantity.title in _figures_in_the_page(tmp_path / "r")
 
 
-@pytest.mark.parametrize("name", parameters(["three-node-builtin", "three-node-published"], "three-node-published".__eq__))
+@pytest.mark.parametrize(
+    "name", parameters(["three-node-builtin", "three-node-published"], "three-node-published".__eq__)
+)
 def test_the_study_of_many_rows(name: str, results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     """Small multiples by discipline under short names, bars sorted by value, the two series in two figures each."""
     path = made(results, tmp_path_factory, name)

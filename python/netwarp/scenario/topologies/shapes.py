@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from netwarp.scenario.topologies.network import GeneratedLink, Kind, Network, defaults, join, router
+from netwarp.scenario.topologies.network import GeneratedLink, Network, defaults, join, router
 from netwarp.values.json_values import JsonObject
 
 ShapeName = Literal["star", "dumbbell", "parking-lot", "ring", "fat-tree", "leaf-spine"]

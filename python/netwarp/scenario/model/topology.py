@@ -143,9 +143,10 @@ class Topology(Model):
                 raise ValueError(f"{what} has no `{name}`; it takes {takes}")
         if self.shape and (wrong := SHAPES[self.shape].check(self.numbers)):
             raise ValueError("; ".join(f"`{name}`: {why}" for name, why in wrong.items()))
-        for kind in set(KINDS).difference(self.usual_links):
-            if getattr(self, kind):
-                raise ValueError(f"{what} has no `{kind}` links; all of its links take `{[*self.usual_links][0]}`")
+        for kind in KINDS:
+            if kind not in self.usual_links and getattr(self, kind):
+                has = " and ".join(f"`{each}`" for each in self.usual_links)
+                raise ValueError(f"{what} has no `{kind}` links; all of its links take {has}")
         if self.file is not None:
             read_topology(self.file, folder_in(info.context, self.file))
         return self

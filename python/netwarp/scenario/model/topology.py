@@ -126,6 +126,7 @@ class Topology(Model):
         "Fields of all links between routers, and of all links of a file, whose own fields are kept.",
         {"rate": "10mbit", "delay": "10ms"},
         refused=[{"ends": ["r1", "r2"]}],
+        beside={"shape": "ring", "n": 4},
         default_factory=dict,
     )
 

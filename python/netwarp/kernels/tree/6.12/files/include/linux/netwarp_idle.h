@@ -11,8 +11,9 @@ bool netwarp_idles(void);
 /* After all softirqs: whether time has passed until the next soft timers, whose softirq is pending now. */
 bool netwarp_idles_on(void);
 
-/* Of kernel/time/hrtimer.c and arch/um/kernel/time.c, for each other. */
+/* Of kernel/time/ and arch/um/kernel/time.c, for each other. */
 bool netwarp_timers_idle_on(bool idle);
 bool netwarp_idles_until(ktime_t then);
+bool netwarp_clock_is_exact(void);
 
 #endif

@@ -73,12 +73,10 @@ ALONE = {
     "a large environment": Odd({f"NOISE{number}": "x" * 100_000 for number in range(8)}),
     "malloc's tunables": Odd({"GLIBC_TUNABLES": "glibc.malloc.top_pad=16777216", "MALLOC_TOP_PAD_": "16777216"}),
     "tc's own directory": Odd({"TC_LIB_DIR": "/nonexistent", "NETWARP_SEED": "5", "NETWARP_RECORD_FD": "1"}),
-    "a small stack": Odd(shell="ulimit -s 1024"),
     "a stack without end": Odd(shell="ulimit -s unlimited || ulimit -s $(ulimit -Hs)"),
     "core files": Odd(shell="ulimit -c unlimited || :"),
     "few files": Odd(shell="ulimit -Sn 64"),
     "small files": Odd(shell="ulimit -Sf 200000"),
-    "private files": Odd(shell="umask 077"),
     "open files": Odd(shell="umask 000"),
     "signals that are ignored": Odd(shell="trap '' CHLD HUP ALRM IO USR1 USR2 WINCH PIPE TERM"),
     "the root directory": Odd(shell="cd /"),
@@ -93,12 +91,11 @@ ALONE = {
     "its own session": Odd(prefix=("setsid", "--wait")),
 }
 VARIABLES = [name for name, odd in ALONE.items() if odd.env]
-LIMITS = [name for name, odd in ALONE.items() if odd.shell != ":" and name not in {"a small stack", "private files"}]
-"""Those that do not replace each other."""
+LIMITS = [name for name, odd in ALONE.items() if odd.shell != ":"]
 PREFIXES = [name for name, odd in ALONE.items() if odd.prefix and FILTER not in odd.prefix]
 ODD = {
-    "a small stack": ALONE["a small stack"],
-    "private files": ALONE["private files"],
+    "a small stack": Odd(shell="ulimit -s 1024"),
+    "private files": Odd(shell="umask 077"),
     "a long path": Odd(place="/".join("n" * 100 for _ in range(10))),
     "Docker's filter of system calls": Odd(prefix=("python3", FILTER, "EPERM")),
     "podman's filter of system calls": Odd(prefix=("python3", FILTER, "ENOSYS")),

@@ -46,6 +46,9 @@ static void spin(const char *kind)
 		sigprocmask(SIG_BLOCK, &usr1, &before);
 		poll(&(struct pollfd){ pipe_ends[0], POLLIN, 0 }, 1, 0);
 		sigprocmask(SIG_SETMASK, &before, NULL);
+	} else if (!strcmp(kind, "ready")) {	/* as iperf3 does until its peer tells it to begin */
+		if (poll(&(struct pollfd){ pipe_ends[1], POLLOUT, 0 }, 1, -1) != 1)
+			_exit(3);
 	} else if (!strcmp(kind, "read")) {
 		if (read(pipe_ends[0], &byte, 1) == 1)
 			_exit(3);

@@ -47,7 +47,7 @@ def test_starting_and_failing_cost_no_time(runs: Runs, tmp_path: Path) -> None:
     assert (begin, imported, failed) == (0, 0, 0)
 
 
-KINDS = ("getpid", "times", "yield", "poll", "masked", "read", "wait", "nap", "fork", "clock")
+KINDS = ("getpid", "times", "yield", "poll", "masked", "ready", "read", "wait", "nap", "fork", "clock")
 BESIDE = flow("bulk", "bulk")
 
 
@@ -74,7 +74,7 @@ def spun(runs: Runs, spins: Path) -> RunDir:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_program_that_spins_gets_on(spun: RunDir, kind: str) -> None:
-    """A timer of a second ends each. What is free comes first (1,000 calls that were for nothing, 100,000 others), then
+    """A timer of a second ends each. What is free comes first (1,000 calls that told nothing new, 100,000 others), then
     each call costs a thousandth of the time since the program last waited, 1 to 100 us: 15,600 calls a second. Of
     readings of the clock 200,000 cost 50 ns each, then a 1,024th of the time: two of these until it is told."""
     calls, late_ns = map(int, (spun.path / f"{kind}-client.out").read_text().split())

@@ -8,7 +8,8 @@
  *
  * - readings of the clock. Beyond the first 1,000 each takes 50 ns, and beyond
  *   200,000 a 1,024th of the time since the first.
- * - other fruitless calls, which told their caller that there is nothing yet,
+ * - other fruitless calls, which told their caller that there is nothing yet, or
+ *   what it knew already,
  * - and all calls. Beyond what is free each of these takes a thousandth of the time
  *   since its task last waited in a call or moved data through a socket.
  *
@@ -160,7 +161,7 @@ static bool is_reading(unsigned long nr)
 	return nr == __NR_clock_gettime || nr == __NR_gettimeofday || nr == __NR_time;
 }
 
-static bool is_fruitless(unsigned long nr, long result)
+static bool is_fruitless(unsigned long nr, long result, bool repeated)
 {
 	switch (nr) {
 	case __NR_sched_yield:
@@ -173,6 +174,8 @@ static bool is_fruitless(unsigned long nr, long result)
 	case __NR_epoll_wait:
 	case __NR_epoll_pwait:
 	case __NR_epoll_pwait2:
+		/* Without a call in between, nothing was done about what is ready. */
+		return result == 0 || repeated;
 	case __NR_wait4:	/* WNOHANG */
 		return result == 0;
 	case __NR_futex:	/* the value has changed already: good news */
@@ -308,7 +311,8 @@ static unsigned long call_for_clock(struct netwarp_task *task, unsigned long nr,
 
 /*
  * Whether a call is the task's last one again, with the same outcome: iperf3 asks
- * whether it can write until its peer says that it may.
+ * whether it can write until its peer says that it may. The mask of signals may
+ * be set in between.
  */
 static bool is_repeated(struct netwarp_task *task, unsigned long nr, const struct pt_regs *regs, unsigned long result)
 {
@@ -318,6 +322,8 @@ static bool is_repeated(struct netwarp_task *task, unsigned long nr, const struc
 	};
 	bool same = !memcmp(task->last, call, sizeof(call));
 
+	if (nr == __NR_rt_sigprocmask)
+		return task->repeats;
 	memcpy(task->last, call, sizeof(call));
 	return same;
 }
@@ -362,7 +368,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	}
 	if (nr == __NR_rt_sigprocmask) {
 		/* neither work nor a question */
-	} else if (!is_fruitless(nr, result)) {
+	} else if (!is_fruitless(nr, result, task->repeats)) {
 		task->fruitless -= min(task->fruitless, OTHER);
 		task->readings -= min(task->readings, ONE);
 	} else if (netwarp_now() - begin < SLEEP_NS) {

@@ -21,10 +21,13 @@ from netwarp.analysis.run.machine import machine_doubts
 from netwarp.lab.build import BURST_NS
 from netwarp.store.rundir import RunDir
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or bool(missing_programs()),
-    reason=f"hosts in namespaces take root and {', '.join(missing_programs()) or 'nothing else'}",
-)
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or bool(missing_programs()),
+        reason=f"hosts in namespaces take root and {', '.join(missing_programs()) or 'nothing else'}",
+    ),
+]
 
 CASE = "bw3Mbps_oneflow_pfifo"
 MAX_MBPS = 3 * 1448 / 1514
@@ -102,7 +105,6 @@ def test_its_tables_and_figures_are_those_of_virtual_time(study: tuple[Answer, P
     assert all((result / "plots" / f"{stem}.png").is_file() for stem in ("summary_plot", "pcap_plot"))
 
 
-@pytest.mark.nightly
 def test_the_studys_own_scripts_read_what_is_exported(study: tuple[Answer, Path], tmp_path: Path) -> None:
     answer = netwarp("export", study[1], "--format", "experiments", "-o", tmp_path)
     assert answer.code == 0, answer.err

@@ -27,7 +27,7 @@ def idles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(runs: Runs, idles: Path, kind: str, beside: str) -> list[int]:
-    """What the program saw, on a machine that forwards a flow of `beside` meanwhile."""
+    """The numbers that the program prints, on a machine that forwards a flow of `beside` meanwhile."""
     asked = flow("asked", "command", f'client = ["{idles}", "{kind}"]', 'start = "500ms"')
     run = runs(pair(asked + beside, rate="1gbit", delay="3ms", router=True), "--read", str(idles))
     return [int(word) for word in (run.path / "asked-client.out").read_text().split()]

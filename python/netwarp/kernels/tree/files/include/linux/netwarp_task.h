@@ -30,7 +30,9 @@ struct netwarp_task {
 	bool waited;			/* ever */
 	bool parked;			/* it waits by computing (netwarp_park.c) */
 	bool repeats;			/* its last call was the one before, and told it the same */
-	unsigned long last[6];		/* that call: number, four arguments, result */
+	unsigned long last[7];		/* that call: number, four arguments, result, what was told */
+	unsigned int again;		/* how often it has asked this since anybody did anything else … */
+	unsigned int news;		/* … of which there had been so much */
 	unsigned long long key;		/* whose streams it draws from */
 	unsigned long long children;	/* forked since the key was given */
 	unsigned long long call_ns;	/* what a system call takes (netwarp_costs.c); 0: no time */
@@ -64,6 +66,7 @@ enum netwarp_charge {
 };
 
 void netwarp_charge(unsigned long long ns, enum netwarp_charge why);
+void netwarp_hears(struct netwarp_task *task, unsigned long nr, const struct pt_regs *regs, unsigned long result);
 
 /* This task has moved data through a socket: it does not merely wait. */
 #define netwarp_progress() (current->thread.netwarp.busy_since = 0)

@@ -3,13 +3,14 @@
  * netwarp: what a program's waiting costs, in virtual time. docs/time.md has all rules of time.
  *
  * Computation takes no time, system calls and readings of the clock included.
- * So a program that waits by asking again and again would wait for ever. Three
+ * So a program that waits by asking again and again would wait for ever. Four
  * things are counted for each task, since it or the whole machine last slept:
  *
  * - readings of the clock. Beyond the first 1,000 each takes 50 ns, and beyond
  *   200,000 a 1,024th of the time since the first.
- * - other fruitless calls, which told their caller that there is nothing yet, or
- *   what it knew already,
+ * - other fruitless calls, which told their caller that there is nothing yet,
+ * - questions that told it 10,000 times the same, while nobody did anything else
+ *   (netwarp_charge.c),
  * - and all calls. Beyond what is free each of these takes a thousandth of the time
  *   since its task last waited in a call or moved data through a socket.
  *
@@ -58,6 +59,8 @@
 #define PART_SHIFT	10	/* of the time since the first one: a 1,024th */
 #define MOST_READINGS	(1U << 28)
 #define FREE_CALLS	100000U
+/* More than the lines of a buffer of 8 KiB, of which a program may ask before each whether there are more. */
+#define FREE_AGAIN	10000U
 #define FRESH_CALLS	1000U
 #define YIELD_CALLS	1000U
 #define MIN_NS		1000ULL
@@ -89,7 +92,7 @@ void netwarp_slept(unsigned long long ns)
 
 static void forget(struct netwarp_task *task)
 {
-	task->readings = task->fruitless = task->calls = 0;
+	task->readings = task->fruitless = task->calls = task->again = 0;
 }
 
 /* What the running task has counted since the machine last slept. */
@@ -161,7 +164,7 @@ static bool is_reading(unsigned long nr)
 	return nr == __NR_clock_gettime || nr == __NR_gettimeofday || nr == __NR_time;
 }
 
-static bool is_fruitless(unsigned long nr, long result, bool repeated)
+static bool is_fruitless(unsigned long nr, long result)
 {
 	switch (nr) {
 	case __NR_sched_yield:
@@ -174,8 +177,6 @@ static bool is_fruitless(unsigned long nr, long result, bool repeated)
 	case __NR_epoll_wait:
 	case __NR_epoll_pwait:
 	case __NR_epoll_pwait2:
-		/* Without a call in between, nothing was done about what is ready. */
-		return result == 0 || repeated;
 	case __NR_wait4:	/* WNOHANG */
 		return result == 0;
 	case __NR_futex:	/* the value has changed already: good news */
@@ -309,25 +310,6 @@ static unsigned long call_for_clock(struct netwarp_task *task, unsigned long nr,
 	return result;
 }
 
-/*
- * Whether a call is the task's last one again, with the same outcome: iperf3 asks
- * whether it can write until its peer says that it may. The mask of signals may
- * be set in between.
- */
-static bool is_repeated(struct netwarp_task *task, unsigned long nr, const struct pt_regs *regs, unsigned long result)
-{
-	const struct uml_pt_regs *r = &regs->regs;
-	const unsigned long call[] = {
-		nr, UPT_SYSCALL_ARG1(r), UPT_SYSCALL_ARG2(r), UPT_SYSCALL_ARG3(r), UPT_SYSCALL_ARG4(r), result
-	};
-	bool same = !memcmp(task->last, call, sizeof(call));
-
-	if (nr == __NR_rt_sigprocmask)
-		return task->repeats;
-	memcpy(task->last, call, sizeof(call));
-	return same;
-}
-
 static bool is_charged(struct netwarp_task *task)
 {
 	if (++task->calls <= FRESH_CALLS && !task->waited)
@@ -341,6 +323,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	struct netwarp_task *task;
 	unsigned long long begin;
 	unsigned long result;
+	bool paid, again;
 
 	current->thread.netwarp.polls = 0;
 	if (time_travel_mode != TT_MODE_INFCPU || is_global_init(current))
@@ -350,7 +333,8 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	task = account();
 	if (is_reading(nr))
 		return call_for_clock(task, nr, regs);
-	if (is_charged(task) && !task->call_ns)
+	paid = is_charged(task) && !task->call_ns;
+	if (paid)
 		pay(task, task->repeats ? NETWARP_FOR_POLLS : NETWARP_FOR_CALLS);
 	/* Others need not wait until time passes and the scheduler turns to them. */
 	if (++calls % YIELD_CALLS == 0)
@@ -358,7 +342,8 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 
 	begin = netwarp_now();
 	result = EXECUTE_SYSCALL(nr, regs);
-	task->repeats = is_repeated(task, nr, regs, result);
+	netwarp_hears(task, nr, regs, result);
+	again = task->again > FREE_AGAIN;
 
 	/* Who waits for a child has done nothing but what the child does: a loop of forks. */
 	if (netwarp_now() - begin >= SLEEP_NS && nr != __NR_wait4 && nr != __NR_waitid) {
@@ -368,12 +353,13 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	}
 	if (nr == __NR_rt_sigprocmask) {
 		/* neither work nor a question */
-	} else if (!is_fruitless(nr, result, task->repeats)) {
+	} else if (!again && !is_fruitless(nr, result)) {
 		task->fruitless -= min(task->fruitless, OTHER);
 		task->readings -= min(task->readings, ONE);
 	} else if (netwarp_now() - begin < SLEEP_NS) {
-		task->fruitless = min(task->fruitless + ONE, MOST_READINGS);
-		if (task->fruitless > FREE * ONE)
+		if (!again)
+			task->fruitless = min(task->fruitless + ONE, MOST_READINGS);
+		if (!paid && (again || task->fruitless > FREE * ONE))
 			pay(task, NETWARP_FOR_POLLS);
 		netwarp_happens();
 		yield();

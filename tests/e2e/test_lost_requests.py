@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import polars as pl
@@ -155,14 +154,10 @@ def test_connections_that_time_out_are_a_result(runs: Runs) -> None:
     late = [flow(f"late-{kind}", kind, 'start = "10s"', *lines) for kind, lines in kinds.items()]
     run = runs(LATER + "".join([*early, *late]))
     *notes, charged = run.status()["notes"]
-    (lost,) = (note for note in notes if note.startswith("flow bulk "))
-    when = re.fullmatch(
-        r"flow bulk lost its connection between (\d+)s and (\d+)s: TCP retransmitted in vain until it gave up", lost
-    )
-    assert when is not None, lost
-    # The outage begins at 5 s. Three retransmissions are 15 RTO, which is 200 ms and more after the RTT (RFC 6298).
-    assert 8 <= int(when[1]) == int(when[2]) - 1 <= 14
-    assert set(notes) - {lost} == {f"flow late-{kind} never connected: the network lost its packets" for kind in kinds}
+    assert set(notes) == {
+        *(f"flow late-{kind} never connected: the network lost its packets" for kind in kinds),
+        "flow bulk lost its connection between 12s and 13s: TCP retransmitted in vain until it gave up",
+    }
     assert charged.startswith("programs that wait by asking took virtual time: iperf3 ")
     for kind in kinds:
         assert account(run, kind)["error"] is None

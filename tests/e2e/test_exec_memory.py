@@ -28,6 +28,20 @@ assert ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(4096)
 print(rdtsc() >= before)
 """
 """It executes RDTSC in a page from which MADV_COLD (20) has taken the accessed bit, as a lack of memory would."""
+RING = """
+import mmap, os, socket, struct
+sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sender.setsockopt(263, 5, struct.pack("IIII", 65536, 4, 2048, 128))
+pages = mmap.mmap(sender.fileno(), 4 * 65536)
+places = range(2000, len(pages), 4096)
+for number, place in enumerate(places):
+    pages[place] = number
+if not os.fork():
+    print([pages[place] for place in places] == list(range(64)), flush=True)
+    os._exit(0)
+print(os.wait()[1])
+"""
+"""It forks after it has mapped a ring of AF_PACKET (SOL_PACKET is 263, PACKET_RX_RING 5) of blocks of 16 pages."""
 GROUP = """
 group=/sys/fs/cgroup/group; mkdir $group; echo 48M > $group/memory.max
 within() { sh -c 'echo $$ > /sys/fs/cgroup/group/cgroup.procs; exec python3 -c "$0"' "$1"; }
@@ -72,6 +86,12 @@ def test_a_page_that_was_not_used_lately_is_executed(tmp_path: Path) -> None:
     """Its instruction is decoded by the stub, which must be able to read it: not if the host made it execute-only."""
     answer = _run(tmp_path, "python3", "-c", OLD_PAGE)
     assert (answer.code, answer.out) == (0, "True\n"), answer.err
+
+
+def test_a_process_has_the_pages_of_the_one_that_forked_it(tmp_path: Path) -> None:
+    """The entries of a block are copied at once. A child's were of other pages, which were free when it ended."""
+    answer = _run(tmp_path, "python3", "-c", RING)
+    assert (answer.code, answer.out) == (0, "True\n0\n"), answer.err
 
 
 def test_a_group_that_is_out_of_memory_loses_its_largest_program(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ import pytest
 from netwarp.kernels.recipe import TREE, known_series, patches_of, without
 
 BROUGHT = {
-    "0010-um-empty-address-space.patch",
-    "0011-netem-seed.patch",
+    "0011-um-empty-address-space.patch",
     "0012-drops-tell-the-receiver.patch",
     "0013-module-aliases-of-qdiscs.patch",
     "0014-um-exports-of-the-host.patch",
+    "0029-netem-seed.patch",
 }
 """Changes that 6.1 takes over from later kernels."""
 LATER = {

@@ -48,18 +48,17 @@ def test_starting_and_failing_cost_no_time(runs: Runs, tmp_path: Path) -> None:
 
 
 KINDS = ("getpid", "times", "yield", "poll", "masked", "ready", "read", "wait", "nap", "fork", "clock")
-BESIDE = flow("bulk", "bulk")
+BESIDE = flow("bulk", "bulk") + flow("cbr", "cbr", 'rate = "3mbit"')
 
 
-def _spinners(program: Path) -> str:
-    """A program of each kind that spins for a second, one after the other, beside a TCP flow."""
+def _spinners(program: Path, apart_s: int = 2) -> str:
+    """A program of each kind that spins for a second, one after the other or all at once, beside TCP and UDP."""
     flows = [
-        flow(kind, "command", f'client = ["{program}", "{kind}"]', f'start = "{1 + 2 * number}s"')
+        flow(kind, "command", f'client = ["{program}", "{kind}"]', f'start = "{1 + apart_s * number}s"')
         for number, kind in enumerate(KINDS)
     ]
-    return pair(
-        "".join(flows) + BESIDE, duration=f"{2 + 2 * len(KINDS)}s", router=True, tail="[record]\nexact = true\n"
-    )
+    duration = f"{3 + apart_s * len(KINDS)}s"
+    return pair("".join(flows) + BESIDE, duration=duration, router=True, tail="[record]\nexact = true\n")
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +88,18 @@ def test_a_program_that_spins_gets_on(spun: RunDir, kind: str) -> None:
     assert 0 <= late_ns <= {"fork": 20_000_000, "clock": 2_000_000}.get(kind, 300_000), (
         "a few calls; of a fork, some hundred"
     )
+
+
+@pytest.mark.parametrize("apart_s", [2, 0], ids=["one after the other", "all at once"])
+def test_who_spins_delays_nobody(runs: Runs, spins: Path, apart_s: int) -> None:
+    """Each packet of others leaves at its nanosecond, and so many that spin take no longer than one does."""
+    spinning, idle = (runs(_spinners(program, apart_s), "--read", str(spins)) for program in (spins, Path("/bin/true")))
+    packets = [run.scan("packets").collect() for run in (spinning, idle)]
+    assert packets[0].height > 5_000
+    assert packets[0].equals(packets[1])
+    for kind in set(KINDS) - {"fork", "clock"}:
+        _, late_ns = map(int, (spinning.path / f"{kind}-client.out").read_text().split())
+        assert 0 <= late_ns <= 300_000, kind
 
 
 def test_spinning_is_repeatable(spun: RunDir, spins: Path, tmp_path: Path) -> None:

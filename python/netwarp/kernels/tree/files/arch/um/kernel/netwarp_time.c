@@ -28,6 +28,8 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/sched.h>
+#include <linux/sched/cputime.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 #include <linux/string.h>
 #include <linux/moduleparam.h>
@@ -118,6 +120,30 @@ static void pass(unsigned long long ns, enum netwarp_charge why)
 	netwarp_happens();
 }
 
+/*
+ * A program waits so long, by computing. When others can go on it sleeps: it would
+ * have a processor of its own, and ksoftirqd may have packets to send. The time of
+ * its processor passes all the same; it might wait for that.
+ */
+static void wait_beside_others(unsigned long long ns, enum netwarp_charge why)
+{
+	unsigned long long now = netwarp_now(), end = now + ns, slept;
+
+	netwarp_charge(ns, why);
+	while (now < end && !fatal_signal_pending(current)) {
+		if (single_task_running()) {
+			time_travel_ndelay(clamp(netwarp_next_event(), now, end) - now);
+		} else {
+			netwarp_take(end - now);
+			slept = netwarp_now() - now;
+			current->se.sum_exec_runtime += slept;
+			account_group_exec_runtime(current, slept);
+		}
+		netwarp_happens();
+		now = netwarp_now();
+	}
+}
+
 static void pay(struct netwarp_task *task, enum netwarp_charge why)
 {
 	unsigned long long now = netwarp_now();
@@ -127,7 +153,7 @@ static void pay(struct netwarp_task *task, enum netwarp_charge why)
 		return;
 	if (!task->busy_since)
 		task->busy_since = now;
-	pass(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), why);
+	wait_beside_others(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), why);
 }
 
 /* What a task's next reading of the clock takes. */
@@ -155,7 +181,7 @@ static bool read_clock(struct netwarp_task *task)
 
 	count_readings(task, 1);
 	if (ns)
-		pass(ns, NETWARP_FOR_READINGS);
+		wait_beside_others(ns, NETWARP_FOR_READINGS);
 	return ns;
 }
 

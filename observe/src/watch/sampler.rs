@@ -34,6 +34,20 @@ pub struct Plan {
     pub duration_ns: Option<i64>,
 }
 
+impl Plan {
+    /// Number of instants at which a sample is due: one at the begin, and one at each further interval before the end.
+    fn instants(&self) -> i64 {
+        self.duration_ns.map_or(i64::MAX, |duration| {
+            duration / self.interval_ns + i64::from(duration % self.interval_ns > 0)
+        })
+    }
+
+    /// The instant after this one that a sampler who is done after so long does not miss. After the end none is missed.
+    fn next(&self, number: i64, elapsed_ns: i64) -> i64 {
+        (elapsed_ns / self.interval_ns).clamp(number + 1, self.instants())
+    }
+}
+
 /// Counts of a watch.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
@@ -79,11 +93,9 @@ pub struct Ends<'a> {
 pub fn run(netlink: &mut Netlink, plan: &Plan, outlet: &Outlet, ends: &Ends) -> Result<Tally> {
     let mut tally = Tally::default();
     let begin = monotonic_ns();
+    let instants = plan.instants();
     let mut number = 0; // of the instant that is next due
-    while plan
-        .duration_ns
-        .is_none_or(|d| number * plan.interval_ns < d)
-    {
+    while number < instants {
         let due = begin + number * plan.interval_ns;
         if let Some(end) = ends.wait_until(due)? {
             tally.end = end;
@@ -109,8 +121,7 @@ pub fn run(netlink: &mut Netlink, plan: &Plan, outlet: &Outlet, ends: &Ends) -> 
             }
             tally.samples += 1;
         }
-        let last_due = (monotonic_ns() - begin) / plan.interval_ns;
-        let next = last_due.max(number + 1);
+        let next = plan.next(number, monotonic_ns() - begin);
         tally.missed += (next - number - 1) as u64;
         number = next;
     }
@@ -149,5 +160,40 @@ impl Ends<'_> {
                 return Ok(Some(all_ends[at]));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(interval_ns: i64, duration_ns: Option<i64>) -> Plan {
+        Plan {
+            states: 0,
+            bytecode: Vec::new(),
+            interval_ns,
+            duration_ns,
+        }
+    }
+
+    #[test]
+    fn instants_lie_before_the_end() {
+        assert_eq!(plan(2, Some(1_000)).instants(), 500);
+        assert_eq!(plan(3, Some(1_000)).instants(), 334);
+        assert_eq!(plan(3, Some(1)).instants(), 1);
+        assert_eq!(plan(3, None).instants(), i64::MAX);
+    }
+
+    #[test]
+    fn what_comes_after_the_end_is_not_missed() {
+        let plan = plan(2, Some(1_000));
+        assert_eq!(plan.next(0, 1), 1);
+        assert_eq!(
+            plan.next(0, 7),
+            3,
+            "the instant 3 is at 6, and its sample can be taken late"
+        );
+        assert_eq!(plan.next(498, 1_000), 500);
+        assert_eq!(plan.next(499, 5_000), 500);
     }
 }

@@ -215,6 +215,12 @@ def test_what_cannot_be_used_says_why(file: Path, text: str, why: str) -> None:
     assert why in refused(file, text)
 
 
+def test_wherever_it_is_cut_it_is_said_to_be_cut(file: Path) -> None:
+    whole = json.dumps({"a": -1.5e-07, "b": [True, None, False], "c": 'an "ä\n', "d": {"e": {}}}, indent=1)
+    for length in range(1, len(whole)):
+        assert "the JSON is cut short (line " in refused(file, whole[:length]), whole[:length]
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="cannot be read"):
         read_test(tmp_path / "none.json", "tcp")

@@ -6,6 +6,7 @@ sender's system counts them.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,8 @@ def _documents(text: str) -> tuple[list[dict[str, Json]], str]:
         try:
             value, end = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            cut = not text[error.pos :].strip() or "Unterminated" in error.msg
+            # A number or a word that was cut short is all that is left: "2.", "tru".
+            cut = re.fullmatch(r"\s*[\w.+-]*\s*", text[error.pos :]) or "Unterminated" in error.msg
             what = "the JSON is cut short" if cut else "it is not JSON"
             return found, f"{what} (line {error.lineno})"
         except (RecursionError, ValueError):

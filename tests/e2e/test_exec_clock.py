@@ -206,19 +206,6 @@ def test_who_asks_before_each_piece_of_work_is_not_charged(tmp_path: Path, what:
     assert status["duration_ns"] < 10
 
 
-def test_who_waits_for_its_own_processor_waits_as_long_beside_others(tmp_path: Path) -> None:
-    """As if each had its own processor. Which of them computes is known to a tick of the scheduler's clock, 1 ms."""
-    (tmp_path / "clock.py").write_text(
-        "import time\nbegin = time.monotonic()\nwhile time.process_time() < 0.2:\n    pass\n"
-        "print(int(1000 * (time.monotonic() - begin)))\n"
-    )
-    for number in (1, 4):
-        script = f"for n in $(seq {number}); do python3 clock.py & done; wait"
-        waited = numbers(tmp_path, script, f"{number}-at-once")
-        assert len(waited) == number
-        assert all(150 <= ms <= 250 for [ms] in waited), waited
-
-
 def test_what_was_charged_is_in_the_status(tmp_path: Path, waits: Path) -> None:
     """Half a second of two makes the run suspect, 4 ms of 10 s are noted, 40 us are not; for each program."""
     numbers(tmp_path, f"{waits} deadline 500000000; sleep 1.5", "much")

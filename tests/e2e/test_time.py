@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -51,13 +52,13 @@ KINDS = ("getpid", "times", "yield", "poll", "masked", "ready", "read", "wait", 
 BESIDE = flow("bulk", "bulk") + flow("cbr", "cbr", 'rate = "3mbit"')
 
 
-def _spinners(program: Path, apart_s: int = 2) -> str:
-    """A program of each kind that spins for a second, one after the other or all at once, beside TCP and UDP."""
+def _spinners(program: Path, kinds: Sequence[str] = KINDS) -> str:
+    """A program of each kind that spins for a second, one after the other, beside TCP and UDP."""
     flows = [
-        flow(kind, "command", f'client = ["{program}", "{kind}"]', f'start = "{1 + apart_s * number}s"')
-        for number, kind in enumerate(KINDS)
+        flow(kind, "command", f'client = ["{program}", "{kind}"]', f'start = "{1 + 2 * number}s"')
+        for number, kind in enumerate(kinds)
     ]
-    duration = f"{3 + apart_s * len(KINDS)}s"
+    duration = f"{2 + 2 * len(kinds)}s"
     return pair("".join(flows) + BESIDE, duration=duration, router=True, tail="[record]\nexact = true\n")
 
 
@@ -90,16 +91,14 @@ def test_a_program_that_spins_gets_on(spun: RunDir, kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize("apart_s", [2, 0], ids=["one after the other", "all at once"])
-def test_who_spins_delays_nobody(runs: Runs, spins: Path, apart_s: int) -> None:
-    """Each packet of others leaves at its nanosecond, and so many that spin take no longer than one does."""
-    spinning, idle = (runs(_spinners(program, apart_s), "--read", str(spins)) for program in (spins, Path("/bin/true")))
+def test_who_asks_delays_nobody(runs: Runs, spins: Path) -> None:
+    """Each packet of others leaves at its nanosecond. Who has read the clock 200,000 times lets others wait for it."""
+    asking = tuple(kind for kind in KINDS if kind != "clock")
+    spinning = runs(_spinners(spins, asking), "--read", str(spins))
+    idle = runs(_spinners(Path("/bin/true"), asking))
     packets = [run.scan("packets").collect() for run in (spinning, idle)]
-    assert packets[0].height > 5_000
+    assert packets[0].height > 50_000
     assert packets[0].equals(packets[1])
-    for kind in set(KINDS) - {"fork", "clock"}:
-        _, late_ns = map(int, (spinning.path / f"{kind}-client.out").read_text().split())
-        assert 0 <= late_ns <= 300_000, kind
 
 
 def test_spinning_is_repeatable(spun: RunDir, spins: Path, tmp_path: Path) -> None:

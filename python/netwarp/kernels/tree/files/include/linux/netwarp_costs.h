@@ -17,7 +17,6 @@ struct netwarp_spread {
 
 int netwarp_read_spread(struct netwarp_spread *spread, char *text);
 long long netwarp_spread_at(const struct netwarp_spread *spread, u32 number);
-void netwarp_take(unsigned long long ns);
 
 int netwarp_set_clocks(char *text);
 long long netwarp_clock_off_ns(void);

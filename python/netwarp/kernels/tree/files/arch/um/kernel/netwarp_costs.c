@@ -53,7 +53,7 @@ int netwarp_works(void)
 }
 
 /* Not interrupted but by its end: on a machine a signal would come in the middle, too, and be served afterwards. */
-void netwarp_take(unsigned long long ns)
+static void take(unsigned long long ns)
 {
 	ktime_t end = ktime_add_ns(ktime_get(), ns);
 
@@ -89,7 +89,7 @@ static noinline unsigned long long draw_start(void)
 void netwarp_call_takes(void)
 {
 	if (current->thread.netwarp.call_ns)
-		netwarp_take(current->thread.netwarp.call_ns);
+		take(current->thread.netwarp.call_ns);
 }
 
 /* A system call has ended: of a program that has been started, the program begins. */
@@ -101,7 +101,7 @@ void netwarp_start_takes(unsigned long nr, unsigned long result)
 		return;
 	ns = draw_start();
 	if (ns)
-		netwarp_take(ns);
+		take(ns);
 }
 
 /* The program goes on in the host's process `pid`. */
@@ -132,7 +132,7 @@ void netwarp_compute_ends(void)
 
 	current->thread.netwarp.computed_ns = 0;
 	if (ns)
-		netwarp_take(ns);
+		take(ns);
 }
 
 /* A program has limited a control group's time on the processor. */

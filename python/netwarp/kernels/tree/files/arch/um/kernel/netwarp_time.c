@@ -24,12 +24,11 @@
  */
 #include <linux/errno.h>
 #include <linux/init.h>
+#include <linux/interrupt.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/sched.h>
-#include <linux/sched/cputime.h>
-#include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 #include <linux/string.h>
 #include <linux/moduleparam.h>
@@ -68,6 +67,7 @@
 #define MIN_NS		1000ULL
 #define MAX_NS		100000ULL
 #define MAX_READING_NS	1000000ULL
+#define SOFTIRQ_ROUNDS	100U	/* what raises itself for ever is left to ksoftirqd */
 /* A shorter sleep is none: a loop of sleeps of a nanosecond must get on, too. */
 #define SLEEP_NS	100
 
@@ -113,34 +113,26 @@ static struct netwarp_task *account(void)
 	return task;
 }
 
-static void pass(unsigned long long ns, enum netwarp_charge why)
-{
-	netwarp_charge(ns, why);
-	time_travel_ndelay(ns);
-	netwarp_happens();
-}
-
 /*
- * A program waits so long, by computing. When others can go on it sleeps: it would
- * have a processor of its own, and ksoftirqd may have packets to send. The time of
- * its processor passes all the same; it might wait for that.
+ * Time passes for the whole machine, from event to event. What happens may be a
+ * packet to send, so softirqs that have woken ksoftirqd run at once, and do not
+ * wait for the scheduler to turn to it. It may be news for another program, to
+ * which this one gives way unless it reads the clock: those who do that side by side
+ * would no longer share the time of their readings.
  */
-static void wait_beside_others(unsigned long long ns, enum netwarp_charge why)
+static void pass(unsigned long long ns, enum netwarp_charge why, bool give_way)
 {
-	unsigned long long now = netwarp_now(), end = now + ns, slept;
+	unsigned long long now = netwarp_now(), end = now + ns;
+	unsigned int rounds;
 
 	netwarp_charge(ns, why);
-	while (now < end && !fatal_signal_pending(current)) {
-		if (single_task_running()) {
-			time_travel_ndelay(clamp(netwarp_next_event(), now, end) - now);
-		} else {
-			netwarp_take(end - now);
-			slept = netwarp_now() - now;
-			current->se.sum_exec_runtime += slept;
-			account_group_exec_runtime(current, slept);
-		}
+	for (; now < end; now = netwarp_now()) {
+		time_travel_ndelay(clamp(netwarp_next_event(), now, end) - now);
 		netwarp_happens();
-		now = netwarp_now();
+		for (rounds = 0; local_softirq_pending() && rounds < SOFTIRQ_ROUNDS; rounds++)
+			do_softirq();
+		if (give_way && netwarp_now() < end && !single_task_running())
+			yield();
 	}
 }
 
@@ -153,7 +145,7 @@ static void pay(struct netwarp_task *task, enum netwarp_charge why)
 		return;
 	if (!task->busy_since)
 		task->busy_since = now;
-	wait_beside_others(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), why);
+	pass(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), why, true);
 }
 
 /* What a task's next reading of the clock takes. */
@@ -181,7 +173,7 @@ static bool read_clock(struct netwarp_task *task)
 
 	count_readings(task, 1);
 	if (ns)
-		wait_beside_others(ns, NETWARP_FOR_READINGS);
+		pass(ns, NETWARP_FOR_READINGS, false);
 	return ns;
 }
 
@@ -284,7 +276,7 @@ void netwarp_return_clock(const struct netwarp_clock *clock)
 		return;
 	count_readings(&current->thread.netwarp, used);
 	if (lent_ns)
-		pass(used * lent_ns, NETWARP_FOR_READINGS);
+		pass(used * lent_ns, NETWARP_FOR_READINGS, false);
 }
 
 /*
@@ -301,7 +293,7 @@ unsigned long long netwarp_read_tsc(void)
 		left--;
 		count_readings(&current->thread.netwarp, 1);
 		if (lent_ns)
-			pass(lent_ns, NETWARP_FOR_READINGS);
+			pass(lent_ns, NETWARP_FOR_READINGS, false);
 	} else if (read_clock(account())) {
 		yield();
 	}
@@ -416,7 +408,7 @@ bool netwarp_polls(void)
 	if (task->polls >= MOST_POLLS && time_travel_mode == TT_MODE_INFCPU) {
 		unsigned int round = (task->polls - MOST_POLLS) / POLLS;
 
-		pass(min(MIN_NS << min(round, 10U), MAX_READING_NS), NETWARP_FOR_KERNEL);
+		pass(min(MIN_NS << min(round, 10U), MAX_READING_NS), NETWARP_FOR_KERNEL, false);
 	}
 	return true;
 }

@@ -115,12 +115,10 @@ static struct netwarp_task *account(void)
 
 /*
  * Time passes for the whole machine, from event to event. What happens may be a
- * packet to send, so softirqs that have woken ksoftirqd run at once, and do not
- * wait for the scheduler to turn to it. It may be news for another program, to
- * which this one gives way unless it reads the clock: those who do that side by side
- * would no longer share the time of their readings.
+ * packet to send: softirqs that have woken ksoftirqd run at once, and do not wait
+ * for the scheduler to turn to it. It may be news for programs, which do wait.
  */
-static void pass(unsigned long long ns, enum netwarp_charge why, bool give_way)
+static void pass(unsigned long long ns, enum netwarp_charge why)
 {
 	unsigned long long now = netwarp_now(), end = now + ns;
 	unsigned int rounds;
@@ -128,12 +126,10 @@ static void pass(unsigned long long ns, enum netwarp_charge why, bool give_way)
 	netwarp_charge(ns, why);
 	for (; now < end; now = netwarp_now()) {
 		time_travel_ndelay(clamp(netwarp_next_event(), now, end) - now);
-		netwarp_happens();
 		for (rounds = 0; local_softirq_pending() && rounds < SOFTIRQ_ROUNDS; rounds++)
 			do_softirq();
-		if (give_way && netwarp_now() < end && !single_task_running())
-			yield();
 	}
+	netwarp_happens();
 }
 
 static void pay(struct netwarp_task *task, enum netwarp_charge why)
@@ -145,7 +141,7 @@ static void pay(struct netwarp_task *task, enum netwarp_charge why)
 		return;
 	if (!task->busy_since)
 		task->busy_since = now;
-	pass(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), why, true);
+	pass(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), why);
 }
 
 /* What a task's next reading of the clock takes. */
@@ -173,7 +169,7 @@ static bool read_clock(struct netwarp_task *task)
 
 	count_readings(task, 1);
 	if (ns)
-		pass(ns, NETWARP_FOR_READINGS, false);
+		pass(ns, NETWARP_FOR_READINGS);
 	return ns;
 }
 
@@ -276,7 +272,7 @@ void netwarp_return_clock(const struct netwarp_clock *clock)
 		return;
 	count_readings(&current->thread.netwarp, used);
 	if (lent_ns)
-		pass(used * lent_ns, NETWARP_FOR_READINGS, false);
+		pass(used * lent_ns, NETWARP_FOR_READINGS);
 }
 
 /*
@@ -293,7 +289,7 @@ unsigned long long netwarp_read_tsc(void)
 		left--;
 		count_readings(&current->thread.netwarp, 1);
 		if (lent_ns)
-			pass(lent_ns, NETWARP_FOR_READINGS, false);
+			pass(lent_ns, NETWARP_FOR_READINGS);
 	} else if (read_clock(account())) {
 		yield();
 	}
@@ -408,7 +404,7 @@ bool netwarp_polls(void)
 	if (task->polls >= MOST_POLLS && time_travel_mode == TT_MODE_INFCPU) {
 		unsigned int round = (task->polls - MOST_POLLS) / POLLS;
 
-		pass(min(MIN_NS << min(round, 10U), MAX_READING_NS), NETWARP_FOR_KERNEL, false);
+		pass(min(MIN_NS << min(round, 10U), MAX_READING_NS), NETWARP_FOR_KERNEL);
 	}
 	return true;
 }

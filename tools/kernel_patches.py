@@ -45,6 +45,7 @@ UNAVOIDABLE: Mapping[str, str] = {
     "PREFER_SEQ_PUTS": "a line as those around it",
     "PRINTK_WITHOUT_KERN_LEVEL": "a level that is a variable, or has the name UM_KERN_ERR, which is not known to it",
     "QUOTED_WHITESPACE_BEFORE_NEWLINE": "a set of separators, not a message",
+    "UNKNOWN_COMMIT_ID": "a commit of Linux, whose history is not here",
     "VOLATILE": "flags that a signal handler of the host sets",
     "YIELD": "yield() is meant: another task that is ready is to run first",
 }

@@ -30,9 +30,9 @@ print(rdtsc() >= before)
 """It executes RDTSC in a page from which MADV_COLD (20) has taken the accessed bit, as a lack of memory would."""
 RING = """
 import mmap, os, socket, struct
-sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-sender.setsockopt(263, 5, struct.pack("IIII", 65536, 4, 2048, 128))
-pages = mmap.mmap(sender.fileno(), 4 * 65536)
+receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+receiver.setsockopt(263, 5, struct.pack("IIII", 65536, 4, 2048, 128))
+pages = mmap.mmap(receiver.fileno(), 4 * 65536)
 places = range(2000, len(pages), 4096)
 for number, place in enumerate(places):
     pages[place] = number

@@ -11,7 +11,7 @@ from e2e_nights import parameters
 LIMIT_S = 120.0
 """A hang must end the tests; no working command comes near this."""
 LONG = {"ab", "compare", "explain", "figures", "modules", "suites", "testing", "verify"}
-"""Pages whose commands take half a minute and more, each also tested by itself; `make nightly` follows them."""
+"""Pages whose commands take a quarter of a minute and more, each also tested by itself; `make nightly` follows them."""
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_compile import compiled
 from e2e_runs import Runs, only_run
+from e2e_scenarios import FRAME_BYTES
 from e2e_traffic import flow, pair
 from netwarp.store.digests import read_digests
 from netwarp.store.run_status import RunStatus
@@ -50,7 +51,6 @@ def test_starting_and_failing_cost_no_time(runs: Runs, tmp_path: Path) -> None:
 
 KINDS = ("getpid", "times", "yield", "poll", "masked", "ready", "read", "wait", "nap", "fork", "clock")
 BESIDE = flow("bulk", "bulk")
-FULL_FRAME_BYTES = 1514
 
 
 def _spinners(program: Path) -> str:
@@ -96,13 +96,13 @@ def test_a_program_that_spins_gets_on(spun: RunDir, kind: str) -> None:
 def test_no_packet_waits_for_who_spins(spun: RunDir) -> None:
     """Each leaves its queue when it comes, or when the one before it has left the line."""
     leaving = spun.scan("packets").filter(pl.col("dequeue_ns").is_not_null()).sort("dequeue_ns").collect()
-    links = [one for _, one in leaving.group_by("interface_index") if one["packet_bytes"].median() == FULL_FRAME_BYTES]
+    links = [one for _, one in leaving.group_by("interface_index") if one["packet_bytes"].median() == FRAME_BYTES]
     speeds = set()
     for link in links:
         gaps = link.select("packet_bytes", gap=pl.col("dequeue_ns").diff().shift(-1))
-        least_ns = gaps.filter(packet_bytes=FULL_FRAME_BYTES)["gap"].min()
+        least_ns = gaps.filter(packet_bytes=FRAME_BYTES)["gap"].min()
         assert isinstance(least_ns, int)
-        ns_per_byte = least_ns / FULL_FRAME_BYTES
+        ns_per_byte = least_ns / FRAME_BYTES
         free_ns = (pl.col("dequeue_ns") + pl.col("packet_bytes") * ns_per_byte).shift()
         late_ns = link.select(pl.col("dequeue_ns") - pl.max_horizontal("enqueue_ns", free_ns)).to_series()
         assert late_ns.drop_nulls().unique().to_list() == [0]

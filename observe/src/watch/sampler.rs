@@ -35,7 +35,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Number of instants at which a sample is due: one at the begin, and one at each further interval before the end.
+    /// Number of instants at which a sample is due: at the beginning, and after each interval that ends before the end.
     fn instants(&self) -> i64 {
         self.duration_ns.map_or(i64::MAX, |duration| {
             duration / self.interval_ns + i64::from(duration % self.interval_ns > 0)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from netwarp.values.json_values import Json, JsonObject
+from netwarp.values.json_values import Json, JsonObject, is_cut_short
 
 _RECORD_SEPARATOR = "\x1e"
 _GZIP = b"\x1f\x8b"
@@ -129,7 +129,7 @@ def _value(text: str, line: int) -> Json:
         value: Json = json.loads(text, parse_int=_whole)
     except json.JSONDecodeError as error:
         where = f"line {line + error.lineno - 1}, column {error.colno}"
-        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+        if is_cut_short(error):
             advice = "end the program before the run ends, so that it completes its log"
             raise QlogError("it ends within a value", where, advice) from None
         raise QlogError(f"{quoted(text[error.pos])} is not JSON here", where) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -24,3 +26,12 @@ def varied(scenario: JsonObject) -> Iterator[tuple[str, Json]]:
         yield from ((path, value) for value in as_list(values))
     for case in as_list(scenario.get("cases")):
         yield from as_table(as_table(case).get("set")).items()
+
+
+_REST_OF_A_VALUE = re.compile(r"\s*(\.|[eE][+-]?|-|t(ru?)?|f(a(ls?)?)?|n(ul?)?|u[0-9a-fA-F]{0,4})?\s*")
+"""The unread rest of a number, of true, false or null, or of an escape, that is cut short."""
+
+
+def is_cut_short(error: json.JSONDecodeError) -> bool:
+    """Whether the text is the beginning of a JSON value and ends within it, if only within a number."""
+    return "Unterminated" in error.msg or _REST_OF_A_VALUE.fullmatch(error.doc, error.pos) is not None

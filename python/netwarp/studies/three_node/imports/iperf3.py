@@ -6,7 +6,6 @@ sender's system counts them.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content
 from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
 from netwarp.studies.three_node.imports.iperf3_document import Document, Sum
-from netwarp.values.json_values import Json, JsonObject
+from netwarp.values.json_values import Json, JsonObject, is_cut_short
 
 _MAX_BYTES = 64 << 20
 _SHORTEST_S = 1e-3
@@ -105,9 +104,7 @@ def _documents(text: str) -> tuple[list[dict[str, Json]], str]:
         try:
             value, end = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            # A number or a word that was cut short is all that is left: "2.", "tru".
-            cut = re.fullmatch(r"\s*[\w.+-]*\s*", text[error.pos :]) or "Unterminated" in error.msg
-            what = "the JSON is cut short" if cut else "it is not JSON"
+            what = "the JSON is cut short" if is_cut_short(error) else "it is not JSON"
             return found, f"{what} (line {error.lineno})"
         except (RecursionError, ValueError):
             return found, "its content is not output of iperf3"

@@ -22,6 +22,7 @@ struct netwarp_stream {
 
 struct netwarp_task {
 	unsigned long long busy_since;	/* it has waited for nothing since then; 0: nobody has asked yet */
+	unsigned long long woken_ns;	/* when it was last woken */
 	unsigned long long reading_since;	/* the first of its readings of the clock */
 	unsigned int readings, fruitless, calls;	/* what it has done since the machine … */
 	unsigned int sleeps;		/* … slept for this time, or it did itself */
@@ -48,6 +49,7 @@ struct netwarp_task {
 
 void netwarp_fork(struct task_struct *child);
 unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs);
+void netwarp_wake(struct task_struct *task);
 void netwarp_slept(unsigned long long ns);
 int netwarp_works(void);
 void netwarp_call_takes(void);

@@ -183,6 +183,8 @@ static bool is_fruitless(unsigned long nr, long result)
 	switch (nr) {
 	case __NR_sched_yield:
 	case __NR_times:
+	case __NR_nanosleep:	/* for no time, or it has waited */
+	case __NR_clock_nanosleep:
 		return true;
 	case __NR_poll:
 	case __NR_ppoll:
@@ -324,6 +326,22 @@ static unsigned long call_for_clock(struct netwarp_task *task, unsigned long nr,
 	return result;
 }
 
+void netwarp_wake(struct task_struct *task)
+{
+	task->thread.netwarp.woken_ns = netwarp_now();
+}
+
+/*
+ * Whether it has waited in a call, which ends when it is woken: after that it waits
+ * for its turn only, while others may be charged. Else those who spin together, or
+ * sleep for no time, would each take what the others are charged for a wait of
+ * theirs, and none would get on.
+ */
+static bool has_waited(const struct netwarp_task *task, unsigned long long since)
+{
+	return task->woken_ns >= since + SLEEP_NS;
+}
+
 static bool is_charged(struct netwarp_task *task)
 {
 	if (++task->calls <= FRESH_CALLS && !task->waited)
@@ -360,7 +378,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	again = task->again > FREE_AGAIN;
 
 	/* Who waits for a child has done nothing but what the child does: a loop of forks. */
-	if (netwarp_now() - begin >= SLEEP_NS && nr != __NR_wait4 && nr != __NR_waitid) {
+	if (has_waited(task, begin) && nr != __NR_wait4 && nr != __NR_waitid) {
 		netwarp_progress();
 		forget(task);
 		task->waited = true;
@@ -370,7 +388,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	} else if (!again && !is_fruitless(nr, result)) {
 		task->fruitless -= min(task->fruitless, OTHER);
 		task->readings -= min(task->readings, ONE);
-	} else if (netwarp_now() - begin < SLEEP_NS) {
+	} else if (!has_waited(task, begin)) {
 		if (!again)
 			task->fruitless = min(task->fruitless + ONE, MOST_READINGS);
 		if (!paid && (again || task->fruitless > FREE * ONE))

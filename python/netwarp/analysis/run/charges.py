@@ -49,7 +49,7 @@ def _ns(one: Charge) -> int:
 
 def _listed(charged: Sequence[Charge]) -> str:
     """The charges in words, the largest first: `ffmpeg 5.6 ms (readings of the clock)`."""
-    largest = sorted(charged, key=_ns, reverse=True)
+    largest = sorted(filter(_ns, charged), key=_ns, reverse=True)
     named = [_one(one) for one in largest[:_NAMED]]
     more = len(largest) - len(named)
     return ", ".join([*named, *([f"and {more} more"] if more else [])])

@@ -1,4 +1,4 @@
-"""What is said of virtual time that passed because programs waited by polling."""
+"""Notes and doubts about virtual time that passed because programs waited by polling."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ static unsigned long told(unsigned long place, unsigned long size)
 	return jhash(seen, sizeof(seen), 0);
 }
 
-/* Whether a call asks what is ready; if so, what it was told. */
+/* Whether a call asks what is ready or sleeps; if so, what it was told, or how long it was to sleep. */
 static bool is_question(unsigned long nr, const struct uml_pt_regs *r, long result, unsigned long *answer)
 {
 	unsigned long first = UPT_SYSCALL_ARG1(r), second = UPT_SYSCALL_ARG2(r), third = UPT_SYSCALL_ARG3(r);
@@ -69,6 +69,12 @@ static bool is_question(unsigned long nr, const struct uml_pt_regs *r, long resu
 	case __NR_epoll_pwait2:
 		*answer = told(second, result > 0 ? 12 * result : 0);	/* struct epoll_event */
 		return result > 0;
+	case __NR_nanosleep:
+		*answer = told(first, 16);				/* struct timespec */
+		return true;
+	case __NR_clock_nanosleep:
+		*answer = told(third, 16);
+		return true;
 	}
 	return false;
 }

@@ -183,8 +183,6 @@ static bool is_fruitless(unsigned long nr, long result)
 	switch (nr) {
 	case __NR_sched_yield:
 	case __NR_times:
-	case __NR_nanosleep:	/* for no time, or it has waited */
-	case __NR_clock_nanosleep:
 		return true;
 	case __NR_poll:
 	case __NR_ppoll:

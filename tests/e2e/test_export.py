@@ -61,7 +61,7 @@ def test_flent_opens_and_draws(result: Path, tmp_path: Path) -> None:
     succeed("export", result, "--format", "flent", "-o", tmp_path)
     files = sorted(tmp_path.glob("*.flent.gz"))
     assert len(files) == 2
-    for plot in ("ping_cdf", "upload_with_ping_and_tcp_rtt"):
+    for plot in ("totals", "upload", "ping_cdf", "upload_with_ping_and_tcp_rtt"):
         picture = tmp_path / f"{plot}.png"
         _flent("-i", files[0], "-p", plot, "-o", picture)
         assert picture.stat().st_size > 10_000

@@ -8,7 +8,7 @@
 #                 (DRY_RUN=1 says what it would do)
 #   make quick    the tests that need no kernel, browser or tshark, in half a minute
 #   make test     setup, what only tests need (Chromium, tshark), then all tests
-#   make check    formatting, lint, types, generated files
+#   make check    formatting, lint, types, generated files (`--jobs 2`: some at once)
 #   make generate write the generated files again
 #   make digests  setup, then the digests that `netwarp self-test` compares with
 #   make site     setup, then the documentation as a site that needs no network: site/index.html (notebooks are executed)
@@ -29,7 +29,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo dist classroom release quick test check generate digests site bench nightly torture fuzz kernel clean packages test-packages \
+.PHONY: setup demo dist classroom release quick test check style types generated clippy generate digests site bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 
 # The distribution's Python where it can make a virtual environment: it is compiled with a profile, unlike most that
@@ -63,17 +63,26 @@ demo: setup
 quick: $(STAMPS)/dev $(STAMPS)/netwarp $(STAMPS)/tools
 	env -u PYTHONDONTWRITEBYTECODE POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal --hypothesis-profile quick -m 'not slow' tests/unit tests/test_*.py
 
+# A process more than CPUs: tests of runs in real time leave theirs idle.
 test: setup test-packages $(STAMPS)/dev
-	$(BIN)/pytest --numprocesses auto --dist loadfile -m 'not nightly'
+	$(BIN)/pytest --numprocesses $$(( $$(nproc) + 1 )) --dist loadfile -m 'not nightly'
 	$(CARGO) test --quiet --locked --workspace
 
-check: $(STAMPS)/dev $(STAMPS)/netwarp
+check: style types generated clippy
+
+style: $(STAMPS)/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict
-	PYTHONPATH=python $(BIN)/python -m tools.generate --check
 	$(BIN)/python -m tools.words
 	$(CARGO) fmt --check --all
+
+types: $(STAMPS)/dev $(STAMPS)/netwarp
+	$(BIN)/mypy --strict
+
+generated: $(STAMPS)/dev $(STAMPS)/netwarp
+	PYTHONPATH=python $(BIN)/python -m tools.generate --check
+
+clippy: packages
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 generate: $(STAMPS)/dev
@@ -139,6 +148,8 @@ $(VENV)/programs/bin/python: tests/nightly/programs/requirements.txt | $(STAMPS)
 # Debian's package manager is asked only for what is missing.
 packages: WANTED := $(PACKAGES)
 test-packages: WANTED := $(TEST_PACKAGES)
+# One after the other: the package manager locks itself.
+test-packages program-packages: | packages
 packages test-packages program-packages:
 	@if ! command -v dpkg-query >/dev/null; then \
 	  echo "No dpkg here: install what these Debian packages contain: $(WANTED)"; exit 0; fi; \

@@ -53,7 +53,7 @@ SHORT: dict[str, tuple[str, ...]] = {
         *("--sweep", 'flows.a.cc=["cubic", "vegas"]', "--sweep", 'flows.b.cc=["cubic", "vegas"]'),
     ),
     "differential": (*BRIEF, "--case", "baseline", "--case", "bw-h1 5", "--case", "bw-h1 20", "--case", "delay-h1 200"),
-    "energy": UNWARMED,
+    "energy": (*UNWARMED, "--sweep", 'flows.bulk.cc=["cubic", "bbr"]'),
     "join-and-leave": ("--seeds", "1", "--case", "bbr"),
     "l4s": (*UNWARMED, "--case", "1 and 1", "--case", "one queue"),
     "md1": THEORY,

@@ -10,7 +10,7 @@ from e2e_nights import parameters
 
 LIMIT_S = 120.0
 """A hang must end the tests; no working command comes near this."""
-LONG = {"ab", "compare", "explain", "figures", "modules", "suites", "testing", "verify"}
+LONG = {"ab", "compare", "energy", "explain", "figures", "gallery", "modules", "suites", "testing", "verify"}
 """Pages whose commands take a quarter of a minute and more, each also tested by itself; `make nightly` follows them."""
 
 

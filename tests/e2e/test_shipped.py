@@ -94,8 +94,10 @@ SHORT = {
 OWN_KERNELS = {"kernel-ab"}
 """Those with another kernel, whose build takes minutes: tests/nightly/test_kernel_builds.py runs them."""
 
-AGAIN = {"tuners"}
-"""test_tuners.py runs it as well, with its expectations."""
+AGAIN = {"bufferbloat", "differential", "mitigate", "red-law", "tcp-vs-udp", "tuners"}
+"""Other tests run the whole of them by day, with their expectations: test_labs.py, test_red_law.py, test_tuners.py."""
+SLOW = {"diurnal"}
+"""An hour with half a million events; test_changing_flows.py tests by day what changes in it."""
 
 SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
 """The link that the traffic should fill."""
@@ -105,7 +107,7 @@ def test_every_shipped_scenario_is_tested() -> None:
     assert sorted({*PARTS, *SHORT, *OWN_KERNELS}) == sorted(shipped_scenarios())
 
 
-@pytest.mark.parametrize("name", parameters(sorted(PARTS | SHORT), AGAIN.__contains__))
+@pytest.mark.parametrize("name", parameters(sorted(PARTS | SHORT), (AGAIN | SLOW).__contains__))
 def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
     done = netwarp("run", name, *(PARTS | SHORT)[name], "--no-plots", "-o", tmp_path / "r", "--json")
     assert done.code in (0, 1), done.err

@@ -12,6 +12,7 @@ BROUGHT = {
     "0013-module-aliases-of-qdiscs.patch",
     "0014-um-exports-of-the-host.patch",
     "0029-netem-seed.patch",
+    "0106-softirq-beside-ksoftirqd.patch",
 }
 """Changes that 6.1 takes over from later kernels."""
 LATER = {

@@ -72,7 +72,8 @@ def test_hystartpp_changes_phase_where_rfc_9406_says(tmp_path: Path) -> None:
     assert (entered["css_baseline_rtt_us"] == now).all()
     assert (resumed["round_min_rtt_us"] < resumed["css_baseline_rtt_us_before"]).all()
     # In CSS the window grows by a quarter of the acknowledged data, in slow start by all of it.
-    grown = states.join(run.scan("acks").collect(), on=["tuple_id", "time_ns"]).with_columns(
+    acks = run.scan("acks").collect()
+    grown = states.join(acks, on=["tuple_id", "time_ns"], maintain_order="left").with_columns(
         pl.col("snd_cwnd_pkts", "delivered_pkts").diff().name.suffix("_more")
     )
     for phase, share in ((0, 1.0), (1, 0.25)):

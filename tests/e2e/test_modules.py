@@ -67,7 +67,7 @@ def test_what_a_module_exports_is_recorded_after_each_ack(tmp_path: Path) -> Non
     names = made.scan("variables").collect()
     assert names["name"].to_list() == ["acked", "losses", "min_rtt_us"]
     assert set(names["control"]) == {"template"}
-    states = made.scan("states").join(names.lazy(), on="variable_id").collect()
+    states = made.scan("states").join(names.lazy(), on="variable_id", maintain_order="left").collect()
     acks = made.scan("acks").filter(pl.col("tuple_id") == states["tuple_id"][0]).collect()
     acked, lowest = (states.filter(pl.col("name") == name) for name in ("acked", "min_rtt_us"))
     assert acked["time_ns"].to_list() == acks["time_ns"].to_list()

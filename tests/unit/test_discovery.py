@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from netwarp.analysis.tuples import TCP
 from netwarp.discovery.devices import find_devices
 from netwarp.discovery.disciplines import Sending, sending_over_time
 from netwarp.discovery.namespaces import namespace_names
+from netwarp.discovery.traffic import MAX_FLOWS, find_flows
+from netwarp.store.rundir import RunDir
+from synthetic import write_table
 
 ROOT = 0xFFFFFFFF
 A_CLASS = {"class": True}
@@ -101,3 +106,13 @@ def test_a_tree_of_disciplines_is_a_link() -> None:
     assert steps[0].wire.as_json()["loss"] == {"model": "random", "p": 0.09999999999999998, "correlation": 0.0}
     assert sending_over_time(rows, line, 100, 400) == steps[:1]
     assert sending_over_time([], line, 100, 400) == (line,)
+
+
+def test_of_too_many_flows_alike_the_first_are_kept(tmp_path: Path) -> None:
+    """The same records give the same flows, although a join and a sort may give equal rows in any order."""
+    ends = {"protocol": TCP, "source": "10.0.0.1", "destination": "10.0.1.2", "destination_port": 80}
+    numbers = range(MAX_FLOWS + 200)
+    write_table(tmp_path, "tuples", [{"tuple_id": n, "source_port": 1024 + n, **ends} for n in numbers])
+    write_table(tmp_path, "arrivals", [{"time_ns": n, "tuple_id": n, "new_bytes": 20_000} for n in numbers])
+    found = find_flows(RunDir(tmp_path), {}, {})
+    assert [flow.source_port for flow in found] == [1024 + n for n in range(MAX_FLOWS)]

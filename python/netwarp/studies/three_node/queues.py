@@ -32,7 +32,7 @@ def queues_of(run: RunDir, scenario: str, number: int) -> pl.DataFrame:
     kinds = samples.group_by("handle").agg(parent_kind=pl.col("kind").first())
     return (
         samples.with_columns(above=major)
-        .join(kinds, left_on="above", right_on="handle", how="left")
+        .join(kinds, left_on="above", right_on="handle", how="left", maintain_order="left")
         .group_by("handle", maintain_order=True)
         .agg(
             qdisc=pl.col("kind").first(),

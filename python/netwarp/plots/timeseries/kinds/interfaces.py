@@ -22,7 +22,7 @@ def interface(run, index, interval_ns):
     edges = pl.DataFrame({"time_ns": range(0, samples["time_ns"][-1] + 1, interval_ns)}).cast(pl.Int64)
     both = pl.concat([samples, edges.join(samples, on="time_ns", how="anti").with_columns(tx_bytes=None)])
     both = both.sort("time_ns").with_columns(pl.col("tx_bytes").interpolate_by("time_ns").backward_fill())
-    sent = both.join(edges, on="time_ns", how="semi")["tx_bytes"].diff()[1:]
+    sent = both.join(edges, on="time_ns", how="semi", maintain_order="left")["tx_bytes"].diff()[1:]
     return (edges["time_ns"][:-1] + interval_ns / 2) / 1e9, sent * 8e3 / interval_ns
 '''
 

@@ -94,7 +94,8 @@ def _nodes(
 
     The sender of datagrams is not known, only the interface that they were first seen at.
     """
-    seen = run.scan("packets").group_by("tuple_id").agg(pl.col("interface_index").sort_by("enqueue_ns").first())
+    first = pl.col("interface_index").sort_by("enqueue_ns", maintain_order=True).first()
+    seen = run.scan("packets").group_by("tuple_id").agg(first)
     found = {
         (int(number), False): node_of_interface[index]
         for number, index in seen.collect().iter_rows()

@@ -29,6 +29,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
+# No recipe runs make as a part of this one: cargo would look for its jobserver.
+unexport MAKEFLAGS
 .PHONY: setup demo dist classroom release quick test check style types generated clippy generate digests site bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 

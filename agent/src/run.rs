@@ -96,11 +96,22 @@ impl<'a> Execution<'a> {
     /// Waits until shortly before t0, then starts all records.
     pub fn start_recording(&mut self) -> Result<()> {
         // By then the kernel's own packets of new interfaces (MLD reports) have been sent. The wait is the same with
-        // and without records, since one more wake-up can move a timer by a nanosecond.
-        sleep_until(self.lab.t0_ns - 1_000_000);
+        // and without records, since one more wake-up can move a timer by a nanosecond. A machine that does other work,
+        // too, may be late with it, but not with the flows.
+        let before_ns = if self.network.backend.is_disturbed() {
+            100_000_000
+        } else {
+            1_000_000
+        };
+        sleep_until(self.lab.t0_ns - before_ns);
         self.tuners.check("before the run began")?;
         if self.lab.record.needs_recorder() {
             self.network.backend.start_recording(self.lab)?;
+            let late_ns = monotonic_ns() - self.lab.t0_ns;
+            ensure!(
+                late_ns < 0,
+                "recording began {late_ns} ns after the run, because the machine was busy"
+            );
         }
         Ok(())
     }

@@ -59,6 +59,17 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Map<St
     Ok(facts)
 }
 
+/// An error if the lab's start has passed when this is done.
+fn ensure_before_start(lab: &Lab, what: &str) -> Result<()> {
+    let done_ns = monotonic_ns();
+    ensure!(
+        done_ns < lab.t0_ns,
+        "{what} took until {done_ns} ns, past its start at {} ns",
+        lab.t0_ns
+    );
+    Ok(())
+}
+
 /// A network with its flows and its recorders.
 pub struct Execution<'a> {
     network: &'a Network,
@@ -77,12 +88,7 @@ impl<'a> Execution<'a> {
         let sampler = Sampler::open(network, lab, dir)?;
         let flows = traffic::prepare(network, lab, dir)?;
         captures::open(network, lab)?;
-        let ready = monotonic_ns();
-        ensure!(
-            ready < lab.t0_ns,
-            "building the lab took until {ready} ns, past its start at {} ns",
-            lab.t0_ns
-        );
+        ensure_before_start(lab, "building the lab")?;
         Ok(Self {
             network,
             lab,
@@ -93,11 +99,11 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Waits until shortly before t0, then starts all records.
+    /// Waits until shortly before t0, then starts all records; an error if that took too long.
     pub fn start_recording(&mut self) -> Result<()> {
         // By then the kernel's own packets of new interfaces (MLD reports) have been sent. The wait is the same with
-        // and without records, since one more wake-up can move a timer by a nanosecond. A machine that does other work,
-        // too, may be late with it, but not with the flows.
+        // and without records, since one more wake-up can move a timer by a nanosecond. On a machine that does other work,
+        // records may start late although the flows begin on time.
         let before_ns = if self.network.backend.is_disturbed() {
             100_000_000
         } else {
@@ -107,11 +113,7 @@ impl<'a> Execution<'a> {
         self.tuners.check("before the run began")?;
         if self.lab.record.needs_recorder() {
             self.network.backend.start_recording(self.lab)?;
-            let late_ns = monotonic_ns() - self.lab.t0_ns;
-            ensure!(
-                late_ns < 0,
-                "recording began {late_ns} ns after the run, because the machine was busy"
-            );
+            ensure_before_start(self.lab, "starting the records")?;
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ OWN_KERNELS = {"kernel-ab"}
 AGAIN = {"bufferbloat", "differential", "mitigate", "red-law", "tcp-vs-udp", "tuners"}
 """Other tests run the whole of them by day, with their expectations: test_labs.py, test_red_law.py, test_tuners.py."""
 SLOW = {"diurnal"}
-"""An hour with half a million events; test_changing_flows.py tests by day what changes in it."""
+"""An hour, of two million packets; test_changing_flows.py tests by day the kinds of changes in it."""
 
 SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
 """The link that the traffic should fill."""

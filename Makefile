@@ -32,7 +32,7 @@ SHELL := /bin/bash
 # No recipe runs make as a part of this one: cargo would look for its jobserver.
 unexport MAKEFLAGS
 .PHONY: setup demo dist classroom release quick test check style types generated clippy generate digests site bench nightly torture fuzz kernel clean packages test-packages \
-	program-packages
+	program-packages rust
 
 # The distribution's Python where it can make a virtual environment: it is compiled with a profile, unlike most that
 # users compile themselves, with which a command takes a quarter longer. Looked up when it is used, after `packages`.
@@ -72,7 +72,7 @@ test: setup test-packages $(STAMPS)/dev
 
 check: style types generated clippy
 
-style: $(STAMPS)/dev
+style: $(STAMPS)/dev | rust
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/python -m tools.words
@@ -84,7 +84,7 @@ types: $(STAMPS)/dev $(STAMPS)/netwarp
 generated: $(STAMPS)/dev $(STAMPS)/netwarp
 	PYTHONPATH=python $(BIN)/python -m tools.generate --check
 
-clippy: packages
+clippy: packages | rust
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 generate: $(STAMPS)/dev
@@ -151,7 +151,8 @@ $(VENV)/programs/bin/python: tests/nightly/programs/requirements.txt | $(STAMPS)
 packages: WANTED := $(PACKAGES)
 test-packages: WANTED := $(TEST_PACKAGES)
 # One after the other: the package manager locks itself.
-test-packages program-packages: | packages
+test-packages: | packages
+program-packages: | test-packages
 packages test-packages program-packages:
 	@if ! command -v dpkg-query >/dev/null; then \
 	  echo "No dpkg here: install what these Debian packages contain: $(WANTED)"; exit 0; fi; \
@@ -173,7 +174,8 @@ $(STAMPS)/venv: | packages
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# One pip at a time: none locks the environment that it changes.
+PIP_INSTALL := flock $(VENV) $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 $(STAMPS)/python: requirements.lock $(STAMPS)/venv
 	$(PIP_INSTALL) --require-hashes -r requirements.lock
@@ -188,15 +190,19 @@ $(STAMPS)/site: requirements-site.lock $(STAMPS)/venv
 	$(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-site.lock
 	@touch $@
 
+NEEDS_RUST = command -v $(CARGO) >/dev/null || { \
+	  echo "Building the agent and the observer needs Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
+	  exit 1; }
+rust:
+	@$(NEEDS_RUST)
+
 # The C library is in the programs: they run on every x86-64 Linux, and on other machines by `--engine ssh`.
 STATIC := RUSTFLAGS='-C target-feature=+crt-static'
 
 # Editable: Python sources are used in place; the programs are built in release mode and put beside the interpreter.
 # maturin builds first, as pip would show nothing of it; what pip then asks for is built already.
 $(STAMPS)/netwarp: $(PROGRAM_INPUTS) $(STAMPS)/python
-	@command -v $(CARGO) >/dev/null || { \
-	  echo "Building the agent and the observer needs Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
-	  exit 1; }
+	@$(NEEDS_RUST)
 	@echo "Building the agent and the observer (about a minute of each CPU that the compiler can use)"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(STATIC) maturin build --release --locked --strip --target $(HOST) --out $(VENV)/wheels
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(STATIC) MATURIN_PEP517_ARGS='--target $(HOST)' $(PIP_INSTALL) \

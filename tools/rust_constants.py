@@ -11,6 +11,7 @@ from tools.meanings import meanings
 TYPES = {
     "LAB_FORMAT": "u32",
     "EPOCH_S": "u64",
+    "CAPTURE_LEAD_NS": "i64",
     "PROGRAM_DESCRIPTOR": "i32",
     "KERNEL_SUFFIX": "&str",
     "ETHERNET_HEADER_BYTES": "u32",

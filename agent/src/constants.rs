@@ -7,6 +7,10 @@ pub const LAB_FORMAT: u32 = 7;
 /// A guest's wall clock at boot, an arbitrary fixed moment in seconds: 2026-01-01T00:00:00Z.
 pub const EPOCH_S: u64 = 1_767_225_600;
 
+/// The time before t0 from which times of packets count in a node's captures (engine ssh). They are corrected to the
+/// common clock afterwards, and pcap has no negative times.
+pub const CAPTURE_LEAD_NS: i64 = 1_000_000_000;
+
 /// The machine's descriptor of the first program that decides a congestion control; the others follow it. The number is
 /// a parameter of a kernel module, so it is the same on every host.
 pub const PROGRAM_DESCRIPTOR: i32 = 120;

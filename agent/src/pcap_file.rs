@@ -39,8 +39,8 @@ impl PcapFile {
         Ok(Self { file })
     }
 
-    /// Appends a packet of `len` bytes, of which these were kept. A packet from before t0 is left out, since pcap has
-    /// no negative times.
+    /// Appends a packet of `len` bytes, of which these were kept. A packet from before the clock's 0 is left out, since
+    /// pcap has no negative times.
     pub fn push(&mut self, time_ns: i64, len: u32, kept: &[u8]) -> Result<()> {
         let Ok(time_ns) = u64::try_from(time_ns) else {
             return Ok(());

@@ -59,13 +59,16 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Map<St
     Ok(facts)
 }
 
-/// An error if the lab's start has passed when this is done.
-fn ensure_before_start(lab: &Lab, what: &str) -> Result<()> {
-    let done_ns = monotonic_ns();
+/// An error if a step of the preparation ended `late_ns` after the run's start.
+fn ensure_before_start(step: &str, late_ns: i64, backend: &dyn Backend) -> Result<()> {
+    let reason = match backend.is_disturbed() {
+        true => ": the machine is busy with other work; run it again",
+        false => "",
+    };
     ensure!(
-        done_ns < lab.t0_ns,
-        "{what} took until {done_ns} ns, past its start at {} ns",
-        lab.t0_ns
+        late_ns < 0,
+        "{step} {:.3} ms after the run's start{reason}",
+        late_ns as f64 / 1e6
     );
     Ok(())
 }
@@ -88,7 +91,8 @@ impl<'a> Execution<'a> {
         let sampler = Sampler::open(network, lab, dir)?;
         let flows = traffic::prepare(network, lab, dir)?;
         captures::open(network, lab)?;
-        ensure_before_start(lab, "building the lab")?;
+        let late_ns = monotonic_ns() - lab.t0_ns;
+        ensure_before_start("the lab was built", late_ns, network.backend)?;
         Ok(Self {
             network,
             lab,
@@ -102,9 +106,10 @@ impl<'a> Execution<'a> {
     /// Waits until shortly before t0, then starts all records; an error if that took too long.
     pub fn start_recording(&mut self) -> Result<()> {
         // By then the kernel's own packets of new interfaces (MLD reports) have been sent. The wait is the same with
-        // and without records, since one more wake-up can move a timer by a nanosecond. On a machine that does other work,
-        // records may start late although the flows begin on time.
-        let before_ns = if self.network.backend.is_disturbed() {
+        // and without records, since one more wake-up can move a timer by a nanosecond. On a machine that does other
+        // work, records may start late although the flows begin on time.
+        let backend = self.network.backend;
+        let before_ns = if backend.is_disturbed() {
             100_000_000
         } else {
             1_000_000
@@ -112,8 +117,9 @@ impl<'a> Execution<'a> {
         sleep_until(self.lab.t0_ns - before_ns);
         self.tuners.check("before the run began")?;
         if self.lab.record.needs_recorder() {
-            self.network.backend.start_recording(self.lab)?;
-            ensure_before_start(self.lab, "starting the records")?;
+            backend.start_recording(self.lab)?;
+            let late_ns = monotonic_ns() - self.lab.t0_ns;
+            ensure_before_start("the records began", late_ns, backend)?;
         }
         Ok(())
     }

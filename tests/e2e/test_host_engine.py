@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -243,6 +244,30 @@ def test_a_kernel_of_netwarps_is_refused(tmp_path: Path) -> None:
     answer = _run(_scenario(tmp_path / "s.toml"), tmp_path / "r", "--kernel", "any")
     assert answer.code == 4
     assert "this machine's own kernel" in answer.err
+
+
+def test_a_run_whose_captures_open_late_fails(tmp_path: Path) -> None:
+    """Its machine does something else from before they do until after the run's start."""
+    scenario = _scenario(tmp_path / "s.toml", duration="1s")
+    process = start(
+        *("run", scenario, "--engine", "host", "-o", tmp_path / "r", "--no-plots", "--set", CAPTURES),
+    )
+    try:
+        directory = wait_for(tmp_path, "r/runs/*.part/run.json").parent
+        wait_until(lambda: list(directory.glob("captures/*.pcap")))
+        # The lab is built, and starts 2 s later.
+        time.sleep(0.5)
+        agent = sorted(_processes(json.loads((directory / "run.json").read_text())["id"]))[1]
+        os.kill(agent, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(agent, signal.SIGCONT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 3, err
+    reason = r"records began [\d.]+ ms after the run's start: the machine is busy with other work; run it again"
+    assert re.search(reason, " ".join(err.split())), err
 
 
 PROGRAM = """

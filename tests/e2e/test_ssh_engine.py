@@ -100,7 +100,8 @@ def scenario(made: Hosts) -> Path:
         SCENARIO.format(duration="4s").split("[flows.bulk]")[0].replace("exact = false\n", "exact = false\n" + CAPTURES)
     )
     path = made.place / "all.toml"
-    path.write_text(text + FLOWS)
+    # The flows without a start begin with the run, before it by some clocks.
+    path.write_text(text + '[run]\nstart_jitter = "0s"\n' + FLOWS)
     return path
 
 
@@ -171,13 +172,18 @@ def test_clocks_are_measured_and_times_corrected_to_one(result: Path) -> None:
     assert _first_packet_s(run, "near-client") <= _first_packet_s(run, "far-server") + unsure_ns / 1e9
 
 
-_SYN = "tcp[tcpflags] == tcp-syn and dst port 5002"
+def test_captures_have_what_was_sent_at_the_runs_beginning(result: Path) -> None:
+    """By the clock of the client it was sent 0.2 ms before, by that of the bottleneck it came before its start."""
+    run = _only(result)
+    for name in ("near-client", "far-bottleneck", "far-server"):
+        assert 0 <= _first_packet_s(run, name, port=5006) < 0.1, name
 
 
-def _first_packet_s(run: RunDir, name: str) -> float:
-    """The time at which the first SYN to port 5002 (bulk) was seen."""
+def _first_packet_s(run: RunDir, name: str, port: int = 5002) -> float:
+    """The time at which the first SYN to a port (5002: bulk, 5006: web) was seen."""
+    syn = f"tcp[tcpflags] == tcp-syn and dst port {port}"
     done = subprocess.run(
-        ["tcpdump", "-tt", "--nano", "-n", "-c", "1", "-r", run.path / "captures" / f"{name}.pcap", _SYN],
+        ["tcpdump", "-tt", "--nano", "-n", "-c", "1", "-r", run.path / "captures" / f"{name}.pcap", syn],
         capture_output=True,
         text=True,
         check=True,

@@ -99,12 +99,7 @@ impl Backend for Host {
     }
 
     fn start_recording(&self, lab: &Lab) -> Result<()> {
-        ensure!(
-            !lab.record.exact,
-            "the engine {NAME} has no exact records, and this lab asks for them"
-        );
-        let mut captures = packet_socket::lock(&CAPTURES);
-        captures.iter_mut().try_for_each(|c| c.start(lab.t0_ns))
+        self.start_captures(lab, lab.t0_ns)
     }
 
     fn missed_pkts(&self) -> u64 {
@@ -122,6 +117,18 @@ impl Backend for Host {
             socket,
             stamped_from_ns: 0,
         }))
+    }
+}
+
+impl Host {
+    /// Starts all captures; times of their packets count from `origin_ns`.
+    pub(super) fn start_captures(&self, lab: &Lab, origin_ns: i64) -> Result<()> {
+        ensure!(
+            !lab.record.exact,
+            "the engine {NAME} has no exact records, and this lab asks for them"
+        );
+        let mut captures = packet_socket::lock(&CAPTURES);
+        captures.iter_mut().try_for_each(|c| c.start(origin_ns))
     }
 }
 

@@ -36,9 +36,9 @@ pub struct PacketSocket {
     snap: usize,
     missed: u64,
     file: Option<PcapFile>,
-    /// The capture's end in the run's time.
+    /// The instant from which times of packets count, and the capture's end after it.
+    origin_ns: i64,
     end_ns: Arc<AtomicI64>,
-    t0_ns: i64,
     writer: Option<JoinHandle<Result<()>>>,
 }
 
@@ -78,14 +78,14 @@ impl PacketSocket {
             },
             missed: 0,
             file: Some(PcapFile::create(dir, &name)?),
+            origin_ns: 0,
             end_ns: Arc::new(AtomicI64::new(i64::MAX)),
-            t0_ns: 0,
             writer: None,
         })
     }
 
-    /// Starts capturing; times of packets count from `t0_ns`.
-    pub fn start(&mut self, t0_ns: i64) -> Result<()> {
+    /// Starts capturing; times of packets count from `origin_ns`.
+    pub fn start(&mut self, origin_ns: i64) -> Result<()> {
         // SAFETY: an all-zero sockaddr_ll is valid, and `address` outlives the call.
         let bound = unsafe {
             let mut address: libc::sockaddr_ll = std::mem::zeroed();
@@ -96,7 +96,7 @@ impl PacketSocket {
             libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), size)
         };
         ensure!(bound == 0, "capture: {}", std::io::Error::last_os_error());
-        self.t0_ns = t0_ns;
+        self.origin_ns = origin_ns;
         let (socket, end_ns, snap) = (
             Arc::clone(&self.socket),
             Arc::clone(&self.end_ns),
@@ -104,7 +104,7 @@ impl PacketSocket {
         );
         let file = self.file.take().context("a capture begins once")?;
         let writer = thread::Builder::new().name("capture".into());
-        self.writer = Some(writer.spawn(move || write(&socket, file, snap, t0_ns, &end_ns))?);
+        self.writer = Some(writer.spawn(move || write(&socket, file, snap, origin_ns, &end_ns))?);
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl PacketSocket {
 
     /// Writes the remaining packets.
     pub fn stop(&mut self) -> Result<()> {
-        let now_ns = monotonic_ns() - self.t0_ns;
+        let now_ns = monotonic_ns() - self.origin_ns;
         self.end_ns.store(now_ns, Ordering::Relaxed);
         match self.writer.take().map(JoinHandle::join) {
             Some(outcome) => outcome.map_err(|_| anyhow!("a capture's thread died"))?,
@@ -130,7 +130,7 @@ fn write(
     socket: &OwnedFd,
     mut file: PcapFile,
     snap: usize,
-    t0_ns: i64,
+    origin_ns: i64,
     end_ns: &AtomicI64,
 ) -> Result<()> {
     let stamps = Stamps::new();
@@ -146,7 +146,7 @@ fn write(
             Err(Errno::EAGAIN | Errno::EINTR) => continue,
             Err(e) => return Err(e).context("capture"),
         };
-        let Some(time_ns) = stamp.map(|stamp| stamps.monotonic_ns(stamp) - t0_ns) else {
+        let Some(time_ns) = stamp.map(|stamp| stamps.monotonic_ns(stamp) - origin_ns) else {
             continue;
         };
         if time_ns > end_ns.load(Ordering::Relaxed) {

@@ -15,6 +15,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 
 use super::base::{Backend, TimedSender, Wiring};
 use super::host::{Host, SleepingSender};
+use crate::constants::CAPTURE_LEAD_NS;
 use crate::lab::{Capture, Lab, Machine};
 use crate::machine;
 use crate::machine::program::Rules;
@@ -179,8 +180,9 @@ impl Backend for Ssh {
         Host.open_capture(id, capture, filter)
     }
 
+    /// By this machine's clock, which netwarp has yet to correct, packets of the run may come before t0.
     fn start_recording(&self, lab: &Lab) -> Result<()> {
-        Host.start_recording(lab)
+        Host.start_captures(lab, lab.t0_ns - CAPTURE_LEAD_NS)
     }
 
     fn missed_pkts(&self) -> u64 {

@@ -12,6 +12,10 @@ LAB_FORMAT = 7
 EPOCH_S = 1_767_225_600
 """A guest's wall clock at boot, an arbitrary fixed moment in seconds: 2026-01-01T00:00:00Z."""
 
+CAPTURE_LEAD_NS = NS_PER_S
+"""The time before t0 from which times of packets count in a node's captures (engine ssh). They are corrected to the
+common clock afterwards, and pcap has no negative times."""
+
 PROGRAM_DESCRIPTOR = 120
 """The machine's descriptor of the first program that decides a congestion control; the others follow it. The number is
 a parameter of a kernel module, so it is the same on every host."""

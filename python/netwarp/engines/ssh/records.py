@@ -23,7 +23,7 @@ from netwarp.store.rows import AccountRow
 from netwarp.store.schemas import CLOCKS, FLOWS, TABLES
 from netwarp.store.streams import Row, write_stream
 from netwarp.store.table import Table
-from netwarp.values.constants import NS_PER_S
+from netwarp.values.constants import CAPTURE_LEAD_NS, NS_PER_S
 
 _TIMES: Mapping[str, Sequence[str]] = {
     "sockets": ["time_ns"],
@@ -47,6 +47,7 @@ _TIMES: Mapping[str, Sequence[str]] = {
 _OWN = ("run.json", OUTCOME)
 _RECORD = struct.Struct("<IIII")
 _PCAP_HEADER_BYTES = 24
+_PCAP_MAX_NS = 2**32 * NS_PER_S - 1
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,10 @@ def merge(nodes: Mapping[str, NodeRecords], lab: Lab, directory: Path, limit_ns:
             _write(directory / table.file, table, pa.concat_tables(parts))
     rows = [of.clock.row(node, of.late_ns, limit_ns) for node, of in nodes.items()]
     write_stream(directory / CLOCKS.file, CLOCKS, rows)
+    # What the first node sent at its beginning may have come to another a little before, as far as clocks are known.
+    begun_ns = min((of.clock.common_ns(0) for of in nodes.values()), default=0) - limit_ns
     for node, of in nodes.items():
-        _keep_files(node, of, directory)
+        _keep_files(node, of, directory, begun_ns)
 
 
 def _part(
@@ -172,7 +175,7 @@ def _own_times(row: AccountRow, clock: NodeClock, flow: LabFlow) -> AccountRow:
     return row
 
 
-def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:
+def _keep_files(node: str, of: NodeRecords, directory: Path, begun_ns: int) -> None:
     """Keep files other than tables: captures, converted to the common clock, and the output of programs and agent."""
     for path in sorted(of.directory.rglob("*")):
         name = path.relative_to(of.directory)
@@ -183,18 +186,24 @@ def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:
         target = directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".pcap":
-            target.write_bytes(_corrected_capture(path.read_bytes(), of.clock))
+            target.write_bytes(corrected_capture(path.read_bytes(), of.clock, begun_ns))
         else:
             shutil.copyfile(path, target)
 
 
-def _corrected_capture(content: bytes, clock: NodeClock) -> bytes:
-    """Convert a capture of the agent (agent/src/pcap_file.rs) to the common clock; times before t0 become 0."""
-    out = bytearray(content)
+def corrected_capture(content: bytes, clock: NodeClock, begun_ns: int) -> bytes:
+    """Convert a node's capture (agent/src/pcap_file.rs), whose times count from before t0, to the common clock.
+
+    Packets from before `begun_ns` of the common clock are left out, as is one that is not whole; times from then until
+    t0 become 0.
+    """
+    out = bytearray(content[:_PCAP_HEADER_BYTES])
     at = _PCAP_HEADER_BYTES
-    while at + _RECORD.size <= len(out):
-        seconds, nanoseconds, kept, _ = _RECORD.unpack_from(out, at)
-        time_ns = max(clock.common_ns(seconds * NS_PER_S + nanoseconds), 0)
-        struct.pack_into("<II", out, at, time_ns // NS_PER_S, time_ns % NS_PER_S)
-        at += _RECORD.size + kept
+    while (data := at + _RECORD.size) <= len(content):
+        seconds, nanoseconds, kept, size = _RECORD.unpack_from(content, at)
+        at = data + kept
+        time_ns = clock.common_ns(seconds * NS_PER_S + nanoseconds - CAPTURE_LEAD_NS)
+        if begun_ns <= time_ns <= _PCAP_MAX_NS and at <= len(content):
+            out += _RECORD.pack(*divmod(max(time_ns, 0), NS_PER_S), kept, size)
+            out += content[data:at]
     return bytes(out)

@@ -294,6 +294,19 @@ def test_no_relative_imports() -> None:
     assert relative == []
 
 
+def test_what_sorts_rows_says_what_becomes_of_those_that_are_equal() -> None:
+    """Polars may give rows with equal keys in any order, which can change with the threads of the host."""
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sort"
+        if node.args and ast.unparse(node.func.value) != "np"
+        if "maintain_order" not in {keyword.arg for keyword in node.keywords}
+    ]
+    assert silent == []
+
+
 def test_no_file_needs_itself_by_way_of_others() -> None:
     graph = python_graph(ROOT)
     # The package itself loads the interface on demand: code that only needs its place or version does not need the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -558,14 +559,14 @@ def test_a_limit_is_met_by_the_median_and_counts_the_seeds_that_break_it() -> No
     assert not missing.met, "an absent value is neither 0 nor a success"
 
 
-def _recording(path: Path, mbps: list[float], connections: int = 3) -> Path:
-    """Samples every 100 ms of connections that share these rates, in Mbit/s of payload."""
+def _recording(path: Path, mbps: list[float], controls: Sequence[str] = ("bbr", "bbr", "bbr")) -> Path:
+    """Samples every 100 ms of connections, by congestion control, that share these rates, in Mbit/s of payload."""
     rows = []
     for at in range(len(mbps)):
-        for cookie in range(connections):
-            moved = sum(mbps[: at + 1]) * 1e5 / 8 / connections
+        for cookie, control in enumerate(controls):
+            moved = sum(mbps[: at + 1]) * 1e5 / 8 / len(controls)
             counters = {"bytes_acked": int(moved), "data_segs_out": int(moved / 1448) + 1, "total_retrans": at // 10}
-            state = {"min_rtt_us": 30_000 + 500 * cookie, "congestion_control": "bbr"}
+            state = {"min_rtt_us": 30_000 + 500 * cookie, "congestion_control": control}
             rows.append({"time_ns": at * 10**8, "cookie": cookie, **counters, **state})
     pl.DataFrame(rows).write_ipc_stream(path)
     return path
@@ -579,6 +580,12 @@ def test_a_recording_says_rate_rtt_and_traffic_with_intervals(tmp_path: Path) ->
     assert found.control == "bbr"
     assert found.loss == 0.0, "on a full line losses may be the queue's own"
     assert set(found.shown) == {"rate", "rtt", "loss", "traffic"}
+
+
+@pytest.mark.parametrize("controls", [("cubic", "bbr"), ("bbr", "cubic"), ("reno", "bbr", "cubic", "bbr", "reno")])
+def test_of_congestion_controls_as_frequent_the_first_is_todays(tmp_path: Path, controls: Sequence[str]) -> None:
+    path = _recording(tmp_path / "w.arrow", [19.13] * 100, controls)
+    assert {estimate(path).control for _ in range(20)} == {controls[0]}
 
 
 def test_a_line_that_nothing_filled_has_no_rate(tmp_path: Path) -> None:

@@ -156,12 +156,18 @@ def _local(flows: pl.DataFrame) -> str:
     # For a single conversation it is the end that received more.
     took = flows.group_by(pl.col("dst").alias("address")).agg(took=pl.col("bytes").sum())
     total = ends.group_by("address").agg(pl.col("bytes").sum()).join(took, on="address", how="left")
-    return str(total.sort("bytes", pl.col("took").fill_null(0), "address", descending=True)["address"][0])
+    return str(
+        total.sort("bytes", pl.col("took").fill_null(0), "address", descending=True, maintain_order=True)["address"][0]
+    )
 
 
 def _whole_bins(frame: pl.DataFrame, value: pl.Expr) -> NDArray[np.float64]:
     """The value in each interval between the first and the last, which are incomplete and left out."""
-    bins = frame.group_by(bin=(pl.col("time_s") / _BIN_S).round().cast(pl.Int64)).agg(value=value).sort("bin")
+    bins = (
+        frame.group_by(bin=(pl.col("time_s") / _BIN_S).round().cast(pl.Int64))
+        .agg(value=value)
+        .sort("bin", maintain_order=True)
+    )
     if bins.height < 3:
         return np.empty(0)
     found = np.zeros(int(bins["bin"][-1]) - int(bins["bin"][0]) + 1)
@@ -216,7 +222,7 @@ def _of_recording(path: Path) -> _Measured:
     scale = 8 * _FULL_FRAME / _FULL_PAYLOAD / wide
     bins = growing.with_columns(time_s=(pl.col("time_s") / wide).floor() * _BIN_S)
     bits = _whole_bins(bins, pl.col("moved").sum() * scale)
-    each = growing.group_by("cookie").agg(
+    each = growing.group_by("cookie", maintain_order=True).agg(
         pl.col("moved").sum(),
         pl.col("min_rtt_us", "total_retrans", "data_segs_out").cast(pl.Float64).max(),
         rtt=pl.col("min_rtt_us").cast(pl.Float64).min(),
@@ -235,5 +241,6 @@ def _of_recording(path: Path) -> _Measured:
     rtts = [value / 1e3 for value in each["rtt"].drop_nulls().to_list() if value > 0]
     retrans, sent = (int(each[name].sum() or 0) for name in ("total_retrans", "data_segs_out"))
     controls = bulk["control"].drop_nulls().to_list()
-    control = max(set(controls), key=controls.count) if controls else None
+    # Of as many, the first of the recording.
+    control = max(controls, key=controls.count) if controls else None
     return _Measured(bits, rtts, retrans, sent, traffic, path.name, control)

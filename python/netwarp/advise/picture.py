@@ -66,7 +66,7 @@ def _probe(result: ResultDir, case: str, advice: Advice) -> Probe | None:
     if flows.is_empty():
         return None
     pings = run.scan("pings").filter(pl.col("flow_id") == flows["flow_id"][0], pl.col("sent_ns") >= 0)
-    frame = pings.drop_nulls("rtt_ns").sort("sent_ns").collect()
+    frame = pings.drop_nulls("rtt_ns").sort("sent_ns", maintain_order=True).collect()
     return Probe((frame["sent_ns"] / 1e9).to_numpy(), (frame["rtt_ns"] / 1e6).to_numpy())
 
 

@@ -28,7 +28,9 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_contro
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     columns = ("tuple_id", "protocol", "source", "source_port", "destination", "destination_port")
-    for number, protocol, one, one_port, other, other_port in tuples.sort("tuple_id").select(columns).iter_rows():
+    for number, protocol, one, one_port, other, other_port in (
+        tuples.sort("tuple_id", maintain_order=True).select(columns).iter_rows()
+    ):
         source, destination, ports = _same(one), _same(other), (one_port, other_port)
         by_key[source, ports[0], destination, ports[1]].append((number, protocol))
         by_server[source, 0, destination, ports[1]].append((number, protocol))

@@ -138,7 +138,7 @@ def _add_line(table: Table, line: str | None) -> None:
 def _elsewhere(rows: pl.DataFrame) -> str:
     """A line for each place other than a queue that dropped packets, with their number."""
     found = rows.filter(pl.col("value") > 0, scope="place", metric="drops").sort(
-        "value", "name", descending=[True, False]
+        "value", "name", descending=[True, False], maintain_order=True
     )
     return "\n".join(f"{value:.0f} {name}" for name, value in found.select("name", "value").iter_rows())
 

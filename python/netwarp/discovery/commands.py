@@ -43,7 +43,7 @@ def _owned(run: RunDir) -> pl.DataFrame:
     owners = run.scan("endpoints").drop_nulls("owner").select("tuple_id", "owner").unique()
     came = run.scan("arrivals").group_by("tuple_id").agg(pl.sum("new_bytes").cast(pl.Int64).alias("bytes"))
     tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(COUNTED)))
-    return owners.join(tuples, on="tuple_id").join(came, on="tuple_id").sort("tuple_id").collect()
+    return owners.join(tuples, on="tuple_id").join(came, on="tuple_id").sort("tuple_id", maintain_order=True).collect()
 
 
 def _uncounted(run: RunDir) -> pl.DataFrame:

@@ -38,8 +38,8 @@ def find_flows(
     nodes = _nodes(run, node_of_namespace, node_of_interface)
     first_of = {_key(row): row["tuple_id"] for row in rows.iter_rows(named=True)}
     entries = []
-    largest = rows.sort("bytes", "tuple_id", descending=[True, False]).head(MAX_FLOWS)
-    for row in largest.sort("start_ns", "tuple_id").iter_rows(named=True):
+    largest = rows.sort("bytes", "tuple_id", descending=[True, False], maintain_order=True).head(MAX_FLOWS)
+    for row in largest.sort("start_ns", "tuple_id", maintain_order=True).iter_rows(named=True):
         sender, receiver = nodes.get((row["tuple_id"], False)), nodes.get((row["tuple_id"], True))
         source = sender or node_of_address.get(row["source"], row["source"])
         destination = receiver or node_of_address.get(row["destination"], row["destination"])

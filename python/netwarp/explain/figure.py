@@ -143,7 +143,7 @@ def _ahead(a: Events, b: Events, name: str) -> tuple[np.ndarray, np.ndarray]:
         events.by_kind["arrival"].filter(pl.col("tuple") == name).select("time_ns", kb=sign * pl.col("new_bytes") / 1e3)
         for events, sign in ((a, -1), (b, 1))
     ]
-    steps = pl.concat(gains).group_by("time_ns").agg(pl.col("kb").sum()).sort("time_ns")
+    steps = pl.concat(gains).group_by("time_ns").agg(pl.col("kb").sum()).sort("time_ns", maintain_order=True)
     return steps["time_ns"].to_numpy() / 1e9, steps["kb"].cum_sum().to_numpy()
 
 

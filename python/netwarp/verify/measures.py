@@ -50,7 +50,7 @@ def packets_of(run: RunDir, flow: str, interface: str) -> pl.DataFrame:
 def packets_at(run: RunDir, interface: str) -> pl.DataFrame:
     """All packets in the queue of an interface, in the order of their arrival."""
     chosen = pl.col("interface_index") == _index(run, interface)
-    return run.scan("packets").filter(chosen).sort("enqueue_ns").collect()
+    return run.scan("packets").filter(chosen).sort("enqueue_ns", maintain_order=True).collect()
 
 
 def tcp_packets(run: RunDir, interface: str) -> pl.DataFrame:

@@ -76,7 +76,7 @@ def _at(node: str, packets: Packets, end: End) -> Packets:
 
 def _unrecorded(run: RunDir, sent: Mapping[int, Packets]) -> set[int]:
     """The interfaces whose packets are not recorded, since they have no queue (noqueue_init())."""
-    counted = run.scan("links").filter(pl.col("interface_index").is_in(list(sent))).sort("time_ns")
+    counted = run.scan("links").filter(pl.col("interface_index").is_in(list(sent))).sort("time_ns", maintain_order=True)
     grown = pl.col("tx_packets").last().cast(pl.Int64) - pl.col("tx_packets").first().cast(pl.Int64)
     growth = counted.group_by("interface_index").agg(grown).collect().iter_rows()
     return {index for index, packets in growth if packets and not len(sent[index])}
@@ -85,7 +85,13 @@ def _unrecorded(run: RunDir, sent: Mapping[int, Packets]) -> set[int]:
 def _load(run: RunDir, interfaces: Collection[int]) -> Mapping[int, Packets]:
     """The packets that left the queue of each of these interfaces to be sent, in the order of their departures."""
     wanted = (pl.col("fate") == Fate.SENT) & pl.col("interface_index").is_in(list(interfaces))
-    frame = run.scan("packets").filter(wanted).select("interface_index", *_COLUMNS).sort("dequeue_ns").collect()
+    frame = (
+        run.scan("packets")
+        .filter(wanted)
+        .select("interface_index", *_COLUMNS)
+        .sort("dequeue_ns", maintain_order=True)
+        .collect()
+    )
     columns = [frame[name].to_numpy().astype(np.int64) for name in _COLUMNS]
     rows = rows_by(frame["interface_index"])
     none = np.empty(0, np.intp)

@@ -50,7 +50,7 @@ class Playout:
         arrived = pl.DataFrame(
             {"second": (datagrams.received_ns - base_ns) // _ADAPTED_NS, "delay": datagrams.delays_ns}
         )
-        medians = arrived.group_by("second").agg(pl.col("delay").median()).sort("second")
+        medians = arrived.group_by("second").agg(pl.col("delay").median()).sort("second", maintain_order=True)
         seconds, usual = medians["second"].to_numpy(), medians["delay"].to_numpy()
         # A second begins with the first arrival, so that packets of the first one have its delay.
         at = np.searchsorted(seconds, (sent_ns - base_ns) // _ADAPTED_NS, side="left") - 1

@@ -265,7 +265,12 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
 
     Samples do not show which of iperf3's connections came first, but the one without data has the fewest bytes.
     """
-    sockets = frame.group_by(_KEY).agg(pl.col("bytes_acked").max()).sort("bytes_acked", *_KEY).drop("bytes_acked")
+    sockets = (
+        frame.group_by(_KEY)
+        .agg(pl.col("bytes_acked").max())
+        .sort("bytes_acked", *_KEY, maintain_order=True)
+        .drop("bytes_acked")
+    )
     return sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))
 
 

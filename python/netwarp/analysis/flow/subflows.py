@@ -78,7 +78,7 @@ def _subflows(run: RunDir, flows: tuple[Flow, ...]) -> Mapping[int, tuple[Subflo
     flow_of = flow_of_tuples(tuples, flows)
     columns = ("tuple_id", "protocol", "source", "source_port", "destination", "destination_port")
     connections: dict[tuple[int, str], list[Connection]] = defaultdict(list)
-    for number, *connection in tuples.select(columns).sort("tuple_id").iter_rows():
+    for number, *connection in tuples.select(columns).sort("tuple_id", maintain_order=True).iter_rows():
         if number in flow_of:
             source = str(connection[1])
             connections[flow_of[number], links.get(source, source)].append(tuple(connection))

@@ -105,7 +105,7 @@ def load_videos(run: RunDir) -> dict[int, Video]:
     flows = {flow.id: flow for flow in run.description.flows if flow.kind.video}
     if not flows:
         return {}
-    segments = run.scan("segments").sort("flow_id", "segment").collect()
+    segments = run.scan("segments").sort("flow_id", "segment", maintain_order=True).collect()
     playback = run.scan("playback").sort("flow_id", "start_ns", maintain_order=True).collect()
     found: dict[int, Video] = {}
     for flow in run.lab.flows:

@@ -75,8 +75,8 @@ def _remains(names: pl.Expr) -> pl.Expr:
 def drop_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
     """Drops by place and reason in the window; only places and reasons that occurred."""
     drops = load_drops(run).filter(pl.col("time_ns").is_between(*window.bounds) & is_lost(run.description))
-    for (where,), part in drops.sort("where").group_by("where", maintain_order=True):
-        counts = part.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason")
+    for (where,), part in drops.sort("where", maintain_order=True).group_by("where", maintain_order=True):
+        counts = part.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason", maintain_order=True)
         by_reason = {f"drops_{run.description.drop_reason(number)}": count for number, count in counts.iter_rows()}
         yield from rows("place", str(where), {"drops": int(part["segments"].sum()), **by_reason})
 

@@ -48,7 +48,9 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
 
 def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:
     interfaces = _interfaces(run)
-    qdiscs = run.scan("queues").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    qdiscs = (
+        run.scan("queues").sort("time_ns", maintain_order=True).collect().partition_by("interface_index", as_dict=True)
+    )
     for end in run.description.ends:
         if (samples := qdiscs.get((end.interface_index,))) is not None:
             yield from rows("queue", end.name, _sampled_queue(root_qdisc(samples), window))
@@ -61,7 +63,9 @@ def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:
 
 def _interfaces(run: RunDir) -> dict[int, pl.DataFrame]:
     """Samples of the interfaces' counters, by their index."""
-    parts = run.scan("links").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    parts = (
+        run.scan("links").sort("time_ns", maintain_order=True).collect().partition_by("interface_index", as_dict=True)
+    )
     return {int(index): part for (index,), part in parts.items()}
 
 

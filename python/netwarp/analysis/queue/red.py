@@ -130,7 +130,7 @@ def idle_ns(end: End, packets: pl.DataFrame, backlog: Numbers) -> Values:
     """
     assert end.rates is not None
     rates = pl.DataFrame(end.rates, schema={"dequeue_ns": pl.Int64, "rate_bps": pl.Float64}, orient="row")
-    sent = packets.drop_nulls("dequeue_ns").sort("dequeue_ns").join_asof(rates, on="dequeue_ns")
+    sent = packets.drop_nulls("dequeue_ns").sort("dequeue_ns", maintain_order=True).join_asof(rates, on="dequeue_ns")
     sent_at, bits, rate = (
         sent["dequeue_ns"].to_numpy(),
         sent["packet_bytes"].to_numpy() * 8.0,

@@ -153,7 +153,11 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, list[_Passage
     rules = {"first_ns": pl.Expr.min, "least_ns": pl.Expr.min, "most_ns": pl.Expr.max, "packet_bytes": pl.Expr.max}
     each = grouped(run, "packets", columns, passages, keys=keys, joined=rules)
     joined = [rule(pl.col(name)) for name, rule in rules.items()]
-    frame = each.group_by(keys[:2]).agg(*joined, pl.col("tuple_id").alias("tuples")).sort("first_ns", keys[1])
+    frame = (
+        each.group_by(keys[:2])
+        .agg(*joined, pl.col("tuple_id").alias("tuples"))
+        .sort("first_ns", keys[1], maintain_order=True)
+    )
     connections: dict[int, set[int]] = defaultdict(set)
     for flow_id, tuples in frame.select("flow_id", "tuples").iter_rows():
         connections[flow_id].update(tuples)

@@ -199,7 +199,7 @@ def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
         lambda rows: rows.filter(mine).select("tuple_id", "interface_index", kept),
         keys=("tuple_id", "interface_index"),
         joined={"kept": pl.Expr.sum},
-    ).sort("interface_index")
+    ).sort("interface_index", maintain_order=True)
     elsewhere = run.scan("drops").filter(mine, pl.col("place") != Place.SENT)
     dropped = dict(elsewhere.group_by("tuple_id").agg(pl.col("segments").sum()).collect().iter_rows())
     arrived = (

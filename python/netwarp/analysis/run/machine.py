@@ -21,7 +21,7 @@ MAX_CLOCK_STEP_NS = 1_000_000
 
 def machine_doubts(run: RunDir) -> Iterator[str]:
     """Yield a sentence for each sign that the machine disturbed the run."""
-    samples = run.scan("machine").sort("time_ns").collect()
+    samples = run.scan("machine").sort("time_ns", maintain_order=True).collect()
     for (node,), of_machine in samples.group_by("node", maintain_order=True):
         place = "" if node is None else f"{node}: "
         yield from (f"{place}{doubt}" for doubt in _machine(of_machine))

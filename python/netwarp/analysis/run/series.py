@@ -61,7 +61,12 @@ def queue_length(run: RunDir, end: End, *, whole: bool = False, closely: Window 
         if parts:
             times, lengths = (np.concatenate(columns) for columns in zip(*parts, strict=True))
             return _series("length_pkts", times / 1e9, lengths)
-    samples = run.scan("queues").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
+    samples = (
+        run.scan("queues")
+        .filter(pl.col("interface_index") == end.interface_index)
+        .sort("time_ns", maintain_order=True)
+        .collect()
+    )
     root = root_qdisc(samples)
     return _series("length_pkts", root["time_ns"].to_numpy() / 1e9, root["length_pkts"].to_numpy().astype(np.float64))
 
@@ -88,7 +93,12 @@ def interface_rate(run: RunDir, end: End, interval_ns: int) -> pl.DataFrame:
 
     It is from samples of the counter, as in ifstat. Empty without records.
     """
-    samples = run.scan("links").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
+    samples = (
+        run.scan("links")
+        .filter(pl.col("interface_index") == end.interface_index)
+        .sort("time_ns", maintain_order=True)
+        .collect()
+    )
     if samples.height < 2:
         return _series("rate_mbps", np.empty(0), np.empty(0))
     times, counter = samples["time_ns"].to_numpy(), samples["tx_bytes"].to_numpy()

@@ -51,7 +51,11 @@ def with_harm(summary: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
             parts.append(
                 part.head(1)
                 .drop("scope", "name", "metric", "value")
-                .join(pl.DataFrame({"name": names, "metric": metrics, "value": values}), how="cross")
+                .join(
+                    pl.DataFrame({"name": names, "metric": metrics, "value": values}),
+                    how="cross",
+                    maintain_order="left_right",
+                )
                 .with_columns(scope=pl.lit("flow"))
                 .select(summary.columns)
             )

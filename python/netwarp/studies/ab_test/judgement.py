@@ -107,7 +107,7 @@ def analyse(experiment: Experiment, connections: Connections) -> Analysis:
 
 def unit_means(connections: Connections) -> dict[str, float]:
     """The mean over its connections of each unit, by name."""
-    rows = connections.table.group_by("unit").agg(pl.col("value").mean()).sort("unit")
+    rows = connections.table.group_by("unit").agg(pl.col("value").mean()).sort("unit", maintain_order=True)
     return dict(rows.iter_rows())
 
 
@@ -126,7 +126,12 @@ def spread(experiment: Experiment, baseline: Connections | None) -> Spread:
     if baseline is None:
         found = _given(experiment)
     else:
-        groups = baseline.table.sort("unit").group_by("unit", maintain_order=True).agg("value")["value"].to_list()
+        groups = (
+            baseline.table.sort("unit", maintain_order=True)
+            .group_by("unit", maintain_order=True)
+            .agg("value")["value"]
+            .to_list()
+        )
         try:
             found = spread_of(groups)
         except ValueError as error:

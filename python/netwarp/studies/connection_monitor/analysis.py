@@ -61,7 +61,7 @@ def monitored(run: RunDir) -> dict[str, pl.DataFrame]:
     frame = connected.select("time_ns", *key, *(m.column for m in METRICS)).collect()
     # Samples do not show which of iperf3's connections is the control connection, but it sends least.
     sent = frame.group_by(key).agg(pl.col("bytes_sent").max()).filter(pl.col("bytes_sent") > 0)
-    sockets = sent.sort("bytes_sent", *key).select(key).with_row_index("tuple_id")
+    sockets = sent.sort("bytes_sent", *key, maintain_order=True).select(key).with_row_index("tuple_id")
     flow_of = flow_of_tuples(sockets.with_columns(protocol=pl.lit(TCP)), run.description.flows)
     names = {flow.id: flow.name for flow in run.description.flows}
     values = [

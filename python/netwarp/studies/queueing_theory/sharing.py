@@ -42,7 +42,7 @@ def slowdowns(run: RunDir) -> Slowdowns | None:
     None if one of them is not complete, since a mean over the others would be too small, or if the path is not known.
     """
     path = empty_path(run.lab, run.lab.flows[0])
-    rows = run.scan("transfers").sort("start_ns").collect()
+    rows = run.scan("transfers").sort("start_ns", maintain_order=True).collect()
     chosen = (rows["start_ns"] >= run.description.warmup_ns).to_numpy()
     if path is None or not chosen.any() or rows.filter(chosen)["end_ns"].null_count():
         return None

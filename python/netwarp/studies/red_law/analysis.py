@@ -75,7 +75,13 @@ def arrivals_of(run: RunDir, label: str) -> tuple[Red, Arrivals]:
         raise StoreError(QUEUE)
     ((index, red),) = its
     columns = ("enqueue_ns", "packet_bytes", "backlog_bytes", "fate")
-    frame = run.scan("packets").filter(interface_index=index).select(columns).sort("enqueue_ns").collect()
+    frame = (
+        run.scan("packets")
+        .filter(interface_index=index)
+        .select(columns)
+        .sort("enqueue_ns", maintain_order=True)
+        .collect()
+    )
     dropped = frame["fate"].to_numpy() == Fate.DROPPED
     backlog = backlog_found(frame)
     average = averages(red, backlog)

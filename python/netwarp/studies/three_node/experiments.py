@@ -181,7 +181,7 @@ def _link_of(run: RunDir, direction: Any) -> str:
 
 def _ss(run: RunDir, role: str) -> str:
     """The output of `ss -tinm` once a second."""
-    rows = run.scan("sockets").filter(pl.col("node") == role).sort("time_ns").collect()
+    rows = run.scan("sockets").filter(pl.col("node") == role).sort("time_ns", maintain_order=True).collect()
     lines = []
     for at in range(0, run.description.duration_ns + 1, _STEP_NS):
         step = rows.filter(pl.col("time_ns").is_between(at, at + run.description.sample_ns, closed="left"))
@@ -206,7 +206,12 @@ def _tcp_info(row: Mapping[str, Any]) -> str:
 
 def _ifstat(run: RunDir, end: End, interface: str) -> str:
     """The output of `ifstat -i IF -t 1`: the rates of each second of the run."""
-    rows = run.scan("links").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
+    rows = (
+        run.scan("links")
+        .filter(pl.col("interface_index") == end.interface_index)
+        .sort("time_ns", maintain_order=True)
+        .collect()
+    )
     steps = pl.DataFrame({"at": range(0, run.description.duration_ns + 1, _STEP_NS)}, schema={"at": pl.Int64})
     read = steps.join_asof(rows.set_sorted("time_ns"), left_on="at", right_on="time_ns", strategy="nearest")
     lines = [f"  Time          {interface}      ", "HH:MM:SS   KB/s in  KB/s out"]

@@ -27,7 +27,12 @@ def queues_of(run: RunDir, scenario: str, number: int) -> pl.DataFrame:
     if end is None or first is None:
         return SCHEMA.to_frame()
     during = pl.col("time_ns").is_between(first.start_ns, first.start_ns + first.duration_ns)
-    samples = run.scan("queues").filter(during, interface_index=end.interface_index).sort("time_ns").collect()
+    samples = (
+        run.scan("queues")
+        .filter(during, interface_index=end.interface_index)
+        .sort("time_ns", maintain_order=True)
+        .collect()
+    )
     major = pl.col("parent") & 0xFFFF0000
     kinds = samples.group_by("handle").agg(parent_kind=pl.col("kind").first())
     return (
@@ -41,7 +46,7 @@ def queues_of(run: RunDir, scenario: str, number: int) -> pl.DataFrame:
             length_pkts_max=pl.col("length_pkts").max(),
             drops=pl.col("drops").last().cast(pl.Int64) - pl.col("drops").first().cast(pl.Int64),
         )
-        .sort("handle")
+        .sort("handle", maintain_order=True)
         .select(scenario=pl.lit(scenario), run=pl.lit(f"run_{number}"), **{n: pl.col(n) for n in list(SCHEMA)[2:]})
         .cast(SCHEMA)
     )

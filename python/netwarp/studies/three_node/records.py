@@ -28,7 +28,9 @@ def ends_of(description: Description) -> dict[str, End]:
 
 def interface_rates(run: RunDir) -> Row:
     """The mean transmit rate of each machine's interface from the first to the last sample, in Mbit/s."""
-    counters = run.scan("links").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    counters = (
+        run.scan("links").sort("time_ns", maintain_order=True).collect().partition_by("interface_index", as_dict=True)
+    )
     rates: Row = {f"{role}_bw_Mbps": None for role in ROLES}
     for role, end in ends_of(run.description).items():
         samples = counters.get((end.interface_index,))

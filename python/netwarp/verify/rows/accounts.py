@@ -47,7 +47,13 @@ def _unaccounted(run: RunDir) -> dict[str, float]:
 
 
 def _variation(run: RunDir) -> dict[str, float]:
-    gaps = run.scan("datagrams").sort("sequence").select(pl.col("sent_ns").diff()).collect()["sent_ns"].drop_nulls()
+    gaps = (
+        run.scan("datagrams")
+        .sort("sequence", maintain_order=True)
+        .select(pl.col("sent_ns").diff())
+        .collect()["sent_ns"]
+        .drop_nulls()
+    )
     mean, deviation = gaps.mean(), gaps.std()
     return {"variation": float(str(deviation)) / float(str(mean))} if len(gaps) > 1 else {}
 

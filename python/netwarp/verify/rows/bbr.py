@@ -25,7 +25,7 @@ _ALONE = dumbbell("bbr-alone", flows=flow("bulk", "bulk", cc="bbr"), duration="4
 
 
 def _acks(run: RunDir) -> pl.DataFrame:
-    return run.scan("acks").sort("time_ns").collect().drop_nulls("bbr_pacing_gain")
+    return run.scan("acks").sort("time_ns", maintain_order=True).collect().drop_nulls("bbr_pacing_gain")
 
 
 def _gains(run: RunDir) -> dict[str, float]:

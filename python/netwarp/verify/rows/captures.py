@@ -70,7 +70,7 @@ def _least_round_trip(run: RunDir) -> dict[str, float]:
 def _times(run: RunDir) -> dict[str, float]:
     """The largest difference between the times of the same packet."""
     captured = _field(run, _OUT, "frame.time_epoch")
-    recorded = _sent(run).sort("dequeue_ns")["dequeue_ns"].to_list()
+    recorded = _sent(run).sort("dequeue_ns", maintain_order=True)["dequeue_ns"].to_list()
     if len(captured) != len(recorded):
         return {}
     return {"difference": max(abs(one * 1e9 - other) for one, other in zip(captured, recorded, strict=True)) / 1000}

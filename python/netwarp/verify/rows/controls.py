@@ -14,7 +14,7 @@ _BBR_MIN_PKTS = 4
 
 def _retransmits(run: RunDir) -> dict[str, float]:
     """The retransmissions of a flow whose losses are all marks; absent if nothing was marked."""
-    acks = run.scan("acks").sort("time_ns").collect()
+    acks = run.scan("acks").sort("time_ns", maintain_order=True).collect()
     marked = acks["delivered_ce_pkts"].max()
     return {"retransmissions": float(acks["retransmits"].max() or 0)} if marked else {}  # type: ignore[arg-type]
 

@@ -74,7 +74,7 @@ def _of_own(run: RunDir) -> dict[str, float]:
 
 def _rounds_after_idle(run: RunDir) -> float | None:
     """The rounds of the last response: a round trip less half of one for the request and the last packet each."""
-    ends = run.scan("transfers").sort("sequence").drop_nulls("end_ns").collect()
+    ends = run.scan("transfers").sort("sequence", maintain_order=True).drop_nulls("end_ns").collect()
     return (ends["end_ns"][-1] - ends["start_ns"][-1]) / 1e6 / _RTT_MS if ends.height > 1 else None
 
 

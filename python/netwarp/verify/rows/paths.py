@@ -59,7 +59,9 @@ def _packets_per_datagram(run: RunDir) -> float | None:
 
 
 def _last_mss(run: RunDir) -> dict[str, float]:
-    sizes = run.scan("acks").sort("time_ns").select(pl.col("mss_bytes").last()).collect()["mss_bytes"]
+    sizes = (
+        run.scan("acks").sort("time_ns", maintain_order=True).select(pl.col("mss_bytes").last()).collect()["mss_bytes"]
+    )
     return {} if sizes.is_empty() else {"segment": float(sizes[0])}
 
 

@@ -73,7 +73,7 @@ def _probe(run: RunDir) -> dict[str, float]:
     last = run.scan("acks").select(pl.col("time_ns").max()).collect().item()
     times = packets_of(run, "bulk", "access:h1")["enqueue_ns"]
     sent, after = times.filter(times <= last), times.filter(times > last)
-    srtt_us = run.scan("acks").sort("time_ns").select(pl.col("srtt_us").last()).collect().item()
+    srtt_us = run.scan("acks").sort("time_ns", maintain_order=True).select(pl.col("srtt_us").last()).collect().item()
     return {"probe": (after[0] - sent[-1]) / srtt_us / 1e3} if len(sent) and len(after) else {}
 
 

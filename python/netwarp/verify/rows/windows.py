@@ -33,7 +33,7 @@ _LOSS = "links.bottleneck.loss.forward"
 
 def _acks(run: RunDir) -> pl.DataFrame:
     """The sender's states after slow start, with the state and the window before each."""
-    acks = run.scan("acks").filter(pl.col("time_ns") > _SETTLED_NS).sort("time_ns").collect()
+    acks = run.scan("acks").filter(pl.col("time_ns") > _SETTLED_NS).sort("time_ns", maintain_order=True).collect()
     return acks.with_columns(before=pl.col("snd_cwnd_pkts").shift(1), state=pl.col("ca_state").shift(1))
 
 

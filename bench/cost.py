@@ -100,7 +100,7 @@ CURVES = (
     Curve(
         "flows",
         "flows",
-        "10 s at 100 Mbit/s",
+        "10 s at 100 Mbit/s, starts within 5 s",
         (1, 10, 100, 1000, 3000, 10_000),
         _scenario(partial(scenarios.many_flows, exact=True)),
     ),

@@ -1,5 +1,7 @@
 """Bytes over time."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,12 +58,22 @@ def capacity_until(end: End, times_ns: Times) -> Values | None:
         return end.opportunities.bits_until(times_ns)
     if end.rates is None:
         return None
-    starts = np.array([max(start, 0) for start, _ in end.rates], dtype=np.int64)
-    speeds = np.array([rate for _, rate in end.rates], dtype=np.float64)
-    sent = np.concatenate([[0.0], np.cumsum(np.diff(starts) / 1e9 * speeds[:-1])])
+    starts, speeds, sent = _spans(end.rates)
     at = np.maximum(np.searchsorted(starts, times_ns, side="right") - 1, 0)
     capacity: Values = sent[at] + (times_ns - starts[at]) / 1e9 * speeds[at]
     return capacity
+
+
+@lru_cache
+def _spans(rates: tuple[tuple[int, int], ...]) -> tuple[Times, Values, Values]:
+    """The starts of the spans of a rate, their rates, and the bits that could be sent before each.
+
+    They are kept, since each flow of a link asks for them.
+    """
+    starts = np.array([max(start, 0) for start, _ in rates], dtype=np.int64)
+    speeds = np.array([rate for _, rate in rates], dtype=np.float64)
+    sent = np.concatenate([[0.0], np.cumsum(np.diff(starts) / 1e9 * speeds[:-1])])
+    return starts, speeds, sent
 
 
 def utilisation(sent_bytes: int, sent_pkts: int, end: End, window: Window) -> float | None:

@@ -24,6 +24,8 @@ sys.meta_path.insert(0, Interrupting())
 """
 """Sends the process a signal at the moment when it begins to load a module."""
 
+HEEDING = ("env", "--default-signal")
+"""Without what the tests themselves ignore, under nohup for example."""
 SCRIPT = Path(sys.executable).with_name("netwarp")
 MODULES = ("netwarp.cli", "cyclopts", "netwarp.cli.scenarios", "netwarp.common.terminal")
 """The first module loaded after `netwarp.__main__`, the parser, the command's own, and one that the command loads."""
@@ -40,13 +42,13 @@ def start(tmp_path: Path, command: Sequence[str | Path], module: str, number: in
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("module", MODULES)
 def test_a_signal_at_the_start_ends_the_command(module: str, number: signal.Signals, tmp_path: Path) -> None:
-    done = start(tmp_path, [SCRIPT], module, number)
+    done = start(tmp_path, [*HEEDING, SCRIPT], module, number)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
 
 
 def test_a_signal_at_the_start_ends_the_module(tmp_path: Path) -> None:
-    done = start(tmp_path, [sys.executable, "-m", "netwarp"], MODULES[0], signal.SIGINT)
+    done = start(tmp_path, [*HEEDING, sys.executable, "-m", "netwarp"], MODULES[0], signal.SIGINT)
     assert (done.returncode, done.stderr) == (130, "")
 
 

@@ -61,9 +61,10 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Map<St
 
 /// An error if a step of the preparation ended `late_ns` after the run's start.
 fn ensure_before_start(step: &str, late_ns: i64, backend: &dyn Backend) -> Result<()> {
-    let reason = match backend.is_disturbed() {
-        true => ": the machine is busy with other work; run it again",
-        false => "",
+    let reason = if backend.is_disturbed() {
+        ": the machine is busy with other work; run it again"
+    } else {
+        ""
     };
     ensure!(
         late_ns < 0,

@@ -36,8 +36,9 @@ pub struct PacketSocket {
     snap: usize,
     missed: u64,
     file: Option<PcapFile>,
-    /// The instant from which times of packets count, and the capture's end after it.
+    /// The instant of CLOCK_MONOTONIC from which times of packets count.
     origin_ns: i64,
+    /// The capture's end, by these times.
     end_ns: Arc<AtomicI64>,
     writer: Option<JoinHandle<Result<()>>>,
 }
